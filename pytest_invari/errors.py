@@ -1,0 +1,26 @@
+"""The one error a user may cause, and the way an unknown name is reported."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["InvariError", "unknown_name"]
+
+
+class InvariError(Exception):
+    """A mistake in what the user asked for or supplied.
+
+    The message is one line that says what is wrong, where, and what to do.
+    The plugin shows it as pytest's usage error: exit status 4, no traceback.
+    """
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") -> InvariError:
+    """Describe an unknown *name* of a *kind* ("suite", "reranker", …) with the closest known names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+    listing = ", ".join(names) if names else "none"
+    prefix = f"{where}: " if where else ""
+    return InvariError(f"{prefix}unknown {kind} {name!r}.{guess} Known: {listing}.")

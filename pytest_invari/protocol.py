@@ -1,0 +1,303 @@
+"""The ranking protocol: what a reranker is given and what it must give back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+__all__ = [
+    "Candidate",
+    "Context",
+    "Cost",
+    "HistoryEntry",
+    "Ranking",
+    "RankingError",
+    "Request",
+    "Reranker",
+    "rank_all",
+    "seeded_hash",
+]
+
+Status = Literal["ok", "partial", "repaired", "failed"]
+
+
+class RankingError(ValueError):
+    """An output that is not a ranking of the candidates; the message names the ids at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One item that may be ranked. Ids are opaque; *text* is what a model reads."""
+
+    id: str
+    text: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One past interaction of the user, with the rating where there is one."""
+
+    text: str
+    rating: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the candidates are ranked for: a query text, a user's history (newest first), or both."""
+
+    text: str = ""
+    history: tuple[HistoryEntry, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [self.text] if self.text else []
+        lines += [entry.text for entry in self.history]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One view of a task: the candidates in the order in which the reranker sees them."""
+
+    query_id: str
+    context: Context
+    candidates: tuple[Candidate, ...]
+    view: str = ""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The candidate ids in serialized order."""
+        return tuple(candidate.id for candidate in self.candidates)
+
+    def select(self, ids: Iterable[str]) -> Request:
+        """The same request with only these candidates, in this order."""
+        by_id = {candidate.id: candidate for candidate in self.candidates}
+        return replace(self, candidates=tuple(by_id[item] for item in ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one ranking took.
+
+    ``tokens_in`` counts the whole prompts of the method's own calls; ``tokens_cached`` is the share
+    of them that was not computed again (shared prefixes and identical calls). ``seconds`` is the
+    wall-clock share of this ranking in the batch it was part of.
+    """
+
+    calls: int = 0
+    depth: int = 0
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+    def then(self, later: Cost) -> Cost:
+        """Add a cost that had to wait for this one: depths add up."""
+        return self._add(later, self.depth + later.depth)
+
+    def beside(self, other: Cost) -> Cost:
+        """Add a cost that could run at the same time: the longer chain counts."""
+        return self._add(other, max(self.depth, other.depth))
+
+    def _add(self, other: Cost, depth: int) -> Cost:
+        return Cost(
+            calls=self.calls + other.calls,
+            depth=depth,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
+            tokens_out=self.tokens_out + other.tokens_out,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A reranker's answer to one request, best first.
+
+    Build one with :meth:`from_scores`, :meth:`from_index_scores` or :meth:`from_order`; they check
+    the output against the request. ``scores``, where present, is aligned with ``order``.
+    """
+
+    order: tuple[str, ...]
+    scores: tuple[float, ...] | None = None
+    cost: Cost = Cost(calls=1, depth=1)
+    status: Status = "ok"
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_scores(
+        cls,
+        request: Request,
+        scores: Mapping[str, float],
+        *,
+        cost: Cost | None = None,
+        tie_seed: int = 0,
+        diagnostics: Mapping[str, Any] | None = None,
+    ) -> Ranking:
+        """Rank by descending score; higher is better.
+
+        Equal scores are ordered by a seeded hash of the item id, never by input position, so that a
+        scorer that cannot tell two items apart is not reported as order-dependent.
+
+        Raises:
+            RankingError: an id is missing, unknown, or its score is not a finite number.
+        """
+        _check_ids(request, scores)
+        values = {item: _finite(item, score) for item, score in scores.items()}
+        order = sorted(values, key=lambda item: (-values[item], seeded_hash(tie_seed, item)))
+        return cls(
+            tuple(order),
+            tuple(values[item] for item in order),
+            cost or Cost(calls=1, depth=1),
+            diagnostics=dict(diagnostics or {}),
+        )
+
+    @classmethod
+    def from_index_scores(
+        cls, request: Request, scores: Mapping[int, float], *, cost: Cost | None = None, tie_seed: int = 0
+    ) -> Ranking:
+        """Rank by scores keyed by the 0-based position of the candidate in the request.
+
+        Raises:
+            RankingError: an index is negative or out of range, missing, or its score is not finite.
+        """
+        ids = request.ids
+        for index in scores:
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(ids):
+                raise RankingError(f"index {index!r} is not a position in a list of {len(ids)} candidates")
+        return cls.from_scores(
+            request, {ids[index]: score for index, score in scores.items()}, cost=cost, tie_seed=tie_seed
+        )
+
+    @classmethod
+    def from_order(
+        cls,
+        request: Request,
+        order: Sequence[str],
+        *,
+        cost: Cost | None = None,
+        diagnostics: Mapping[str, Any] | None = None,
+    ) -> Ranking:
+        """Take ids, best first.
+
+        Raises:
+            RankingError: an id is missing, unknown or repeated.
+        """
+        _check_ids(request, order)
+        return cls(tuple(order), None, cost or Cost(calls=1, depth=1), diagnostics=dict(diagnostics or {}))
+
+    @classmethod
+    def failed(cls, fault: str, cost: Cost | None = None) -> Ranking:
+        """An answer that is not a ranking; *fault* says what went wrong. It is data, never repaired here."""
+        return cls((), None, cost or Cost(), "failed", {"fault": fault})
+
+    @property
+    def fault(self) -> str:
+        """Why this ranking failed, or the empty text."""
+        return str(self.diagnostics.get("fault", ""))
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Anything that ranks one request.
+
+    Optional members, used where present: ``rank_many(requests)`` for batches, ``batch_requests``
+    (how many requests it wants at once), ``fingerprint()`` (a mapping of everything that can change
+    its answers), ``expected_calls(k)`` (for the progress bar), ``check()`` (refuse bad settings before
+    a model is loaded) and ``prepare()`` (load the model).
+    """
+
+    def rank(self, request: Request) -> Ranking:
+        """Rank the candidates of *request*, best first."""
+        ...
+
+
+def rank_all(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
+    """Rank many requests, in one batch where the reranker can.
+
+    An exception becomes a failed :class:`Ranking` of the request that caused it: when a batch raises,
+    its requests are tried one by one, so that one bad query does not lose the others. A ranking that
+    is not a permutation of its request's candidates becomes a failed one.
+    """
+    many = getattr(reranker, "rank_many", None)
+    if many is not None and requests:
+        try:
+            rankings = list(many(requests))
+        except Exception as error:
+            if len(requests) == 1:
+                return [Ranking.failed(_describe(error))]
+        else:
+            if len(rankings) != len(requests):
+                fault = f"rank_many returned {len(rankings)} rankings for {len(requests)} requests"
+                return [Ranking.failed(fault) for _ in requests]
+            return [_checked(r, ranking) for r, ranking in zip(requests, rankings, strict=True)]
+    return [_rank_one(reranker, request) for request in requests]
+
+
+def seeded_hash(*parts: object) -> bytes:
+    """A hash of the parts that is the same in every process, on every machine and Python version."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
+
+
+def _rank_one(reranker: Reranker, request: Request) -> Ranking:
+    try:
+        ranking = reranker.rank(request)
+    except Exception as error:
+        return Ranking.failed(_describe(error))
+    return _checked(request, ranking)
+
+
+def _checked(request: Request, ranking: Ranking) -> Ranking:
+    if not isinstance(ranking, Ranking):
+        return Ranking.failed(f"returned {type(ranking).__name__} instead of a Ranking")
+    if ranking.status == "failed":
+        return ranking
+    try:
+        _check_ids(request, ranking.order)
+    except RankingError as error:
+        return Ranking.failed(str(error), ranking.cost)
+    return ranking
+
+
+def _describe(error: Exception) -> str:
+    text = str(error) or "no message"
+    return text if isinstance(error, RankingError) else f"raised {type(error).__name__}: {text}"
+
+
+def _check_ids(request: Request, given: Iterable[str]) -> None:
+    expected = set(request.ids)
+    seen: set[str] = set()
+    repeated: list[str] = []
+    for item in given:
+        if item in seen:
+            repeated.append(item)
+        seen.add(item)
+    faults = []
+    if repeated:
+        faults.append(f"repeats {_names(repeated)}")
+    if seen - expected:
+        faults.append(f"has unknown {_names(seen - expected)}")
+    if expected - seen:
+        faults.append(f"lacks {_names(expected - seen)}")
+    if faults:
+        raise RankingError(f"output of {len(seen)} ids for {len(expected)} candidates {', '.join(faults)}")
+
+
+def _names(ids: Iterable[object], most: int = 5) -> str:
+    listed = sorted(map(repr, ids))
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
+
+
+def _finite(item: str, score: float) -> float:
+    try:
+        value = float(score)
+    except (TypeError, ValueError):
+        raise RankingError(f"score of {item!r} is {score!r}, not a number") from None
+    if not math.isfinite(value):
+        raise RankingError(f"score of {item!r} is {value}")
+    return value

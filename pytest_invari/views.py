@@ -1,0 +1,62 @@
+"""Views: the seeded random orders in which a task's candidates are shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_invari.errors import InvariError
+from pytest_invari.protocol import seeded_hash
+
+__all__ = ["CANONICAL", "View", "sample_views", "shuffled"]
+
+CANONICAL = "canonical"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One serialization of a candidate set: its name in the records, and the ids in order."""
+
+    name: str
+    order: tuple[str, ...]
+
+
+def shuffled(ids: Sequence[str], *seed: object) -> tuple[str, ...]:
+    """A uniformly random order of *ids* that depends on the seed and the set, not on the given order.
+
+    Each id is sorted by a hash of (seed, id). No library's generator is involved, so the order is
+    the same on every machine, and for every version of Python and NumPy.
+    """
+    return tuple(sorted(ids, key=lambda item: seeded_hash(*seed, item)))
+
+
+def sample_views(
+    query_id: str, ids: Sequence[str], count: int, *, seed: int = 0, include_canonical: bool = False
+) -> list[View]:
+    """Draw *count* distinct views of one query, independent of every other query's.
+
+    With *include_canonical* the first view is the data set's own order; without it that order is
+    never drawn, because it carries the retriever's opinion.
+
+    Raises:
+        InvariError: there are not that many distinct orders.
+    """
+    canonical = tuple(ids)
+    possible = math.factorial(len(canonical)) - (not include_canonical)
+    if count > possible:
+        hint = "" if include_canonical else " besides the data set's own"
+        raise InvariError(
+            f"query {query_id!r}: {count} views asked for, but {len(canonical)} candidates have only "
+            f"{possible} orders{hint}; ask for fewer views or longer lists"
+        )
+    views = [View(CANONICAL, canonical)] if include_canonical and count else []
+    taken = {canonical}
+    draw = 0
+    while len(views) < count:
+        order = shuffled(canonical, "view", seed, query_id, draw)
+        if order not in taken:
+            taken.add(order)
+            views.append(View(f"seed{seed}.{draw}", order))
+        draw += 1
+    return views
