@@ -1,0 +1,297 @@
+"""The registry: from the names a user writes to rerankers, data sets and suites, loading only the chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_invari.adapt import make_reranker
+from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.locate import first_sentence, load_entry_point, load_object, provider
+from pytest_invari.parameters import OptionValue
+from pytest_invari.pyproject import RerankerTable, read_reranker_tables
+
+if TYPE_CHECKING:
+    from pytest_invari.protocol import Reranker
+    from pytest_invari.tasks import TaskSet
+
+__all__ = ["Build", "ModelSettings", "OptionValue", "Registry", "RerankerSpec"]
+
+RERANKERS = "pytest_invari.rerankers"
+DATASETS = "pytest_invari.datasets"
+TASK_FILES = (".parquet", ".jsonl")
+# A base that names the reranker it belongs to would nest for ever; no sensible method goes this deep.
+DEEPEST_NESTING = 8
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*(:[A-Za-z_][\w.]*)?")
+_OPTION = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class RerankerSpec:
+    """A reranker as the user names it.
+
+    Option values that come from text stay text: only the reranker's own signature says whether ``2``
+    is a number or a name. ``label`` is exactly what the user wrote and stands in the ids.
+    """
+
+    name: str
+    options: Mapping[str, OptionValue] = field(default_factory=dict, hash=False)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            shown = ",".join(f"{key}={_option_text(value)}" for key, value in self.options.items())
+            object.__setattr__(self, "label", f"{self.name}:{shown}" if shown else self.name)
+
+    @classmethod
+    def parse(cls, text: str) -> RerankerSpec:
+        """Read ``name`` or ``module:attribute``, each with ``:option=value,…`` behind it where wanted.
+
+        A value may itself name a reranker, with its options, as in ``sgs:base=zero_shot:scorer=x``; a
+        value that holds a comma stands in round brackets.
+
+        Raises:
+            InvariError: the text is none of these.
+        """
+        label = text.strip()
+        name, colon, rest = label.partition(":")
+        head, more, tail = rest.partition(":")
+        if colon and "=" not in head:
+            name, colon, rest = f"{name}:{head}", more, tail
+        if not _NAME.fullmatch(name) or (colon and not rest):
+            raise InvariError(
+                f"reranker {label!r} is not of the form NAME, NAME:OPTION=VALUE,… or MODULE:ATTRIBUTE"
+            )
+        options: dict[str, OptionValue] = {}
+        for part in _split_options(rest):
+            key, equals, value = part.partition("=")
+            key = key.strip()
+            if not equals or not _OPTION.fullmatch(key):
+                raise InvariError(f"reranker {label!r}: {part!r} is not of the form OPTION=VALUE")
+            if key in options:
+                raise InvariError(f"reranker {label!r} gives option {key!r} twice")
+            options[key] = _without_brackets(value.strip())
+        return cls(name, options, label)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What the user asked of the language model engine.
+
+    An empty ``model`` is the embedded one; ``batch_tokens=0`` leaves the size of a batch to the engine;
+    ``calibrate`` makes methods that calibrate do so again.
+    """
+
+    model: str = ""
+    device: str = "auto"
+    dtype: str = "auto"
+    batch_tokens: int = 0
+    trust_remote_code: bool = False
+    calibrate: bool = False
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a reranker's factory may use. ``shared`` is one per session: a loaded model is kept there."""
+
+    settings: ModelSettings
+    tasks: TaskSet
+    k: int
+    registry: Registry
+    shared: dict[object, object] = field(default_factory=dict)
+    nesting: tuple[str, ...] = ()
+
+    def reranker(self, spec: str | RerankerSpec) -> Reranker:
+        """Build the base of a method. Identical requests to it are computed once.
+
+        Raises:
+            InvariError: as :meth:`Registry.build`; or bases nest without an end.
+        """
+        from pytest_invari.rerankers.memo import Memo
+
+        spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
+        nesting = (*self.nesting, spec.label)
+        if len(nesting) > DEEPEST_NESTING:
+            raise InvariError(f"rerankers nest too deep ({' > '.join(nesting[:3])} > …): a base names itself")
+        return Memo(self.registry.build(spec, replace(self, nesting=nesting)), spec)
+
+
+class Registry:
+    """Where names are looked up. Nothing is imported before it is chosen.
+
+    A reranker's name is looked for in the tables ``[tool.invari.rerankers.NAME]`` of the project's
+    pyproject.toml, then among those of the conftest hook ``pytest_invari_rerankers``, then among the
+    entry points of installed distributions: the nearest to the user wins. Two distributions that
+    provide the same name are an error when that name is chosen. A table may carry the name of the
+    reranker it configures. ``module:attribute`` needs no registration.
+    """
+
+    def __init__(
+        self,
+        rootpath: Path | None = None,
+        hook_rerankers: Mapping[str, object] | None = None,
+        pyproject: Path | None = None,
+    ) -> None:
+        self.rootpath = rootpath or Path.cwd()
+        self._pyproject = pyproject or self.rootpath / "pyproject.toml"
+        self._hook = dict(hook_rerankers or {})
+        for name in self._hook:
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or ":" in name:
+                raise InvariError(
+                    f"hook pytest_invari_rerankers: {name!r} is not a possible name of a reranker"
+                )
+
+    def reranker_names(self) -> dict[str, str]:
+        """Return each known reranker with one line on what it is or where it is from, sorted by name."""
+        found = {name: _describe(points) for name, points in self._installed(RERANKERS).items()}
+        found |= {name: f"conftest hook: {_describe_object(value)}" for name, value in self._hook.items()}
+        found |= {name: f"{table.place}: {table.target}" for name, table in self._tables.items()}
+        return dict(sorted(found.items()))
+
+    def dataset_names(self) -> dict[str, str]:
+        """Return each known data set with one line on what it is or where it is from, sorted by name."""
+        return {name: _describe(points) for name, points in sorted(self._installed(DATASETS).items())}
+
+    def suite_names(self) -> dict[str, str]:
+        """Return each packaged suite with its title, sorted by name."""
+        import tomllib
+
+        titles = {}
+        for file in (files("pytest_invari") / "suites").iterdir():
+            if file.name.endswith(".toml"):
+                suite = tomllib.loads(file.read_text(encoding="utf-8")).get("suite", {})
+                titles[file.name.removesuffix(".toml")] = str(suite.get("title", ""))
+        return dict(sorted(titles.items()))
+
+    def build(self, spec: str | RerankerSpec, build: Build) -> Reranker:
+        """Make the reranker that *spec* names; no model is loaded.
+
+        Raises:
+            InvariError: the name is unknown or ambiguous, what it names cannot be loaded or is no
+                reranker, or an option is unknown or of the wrong type.
+        """
+        spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
+        who = f"reranker {spec.label!r}"
+        name, options, passed = spec.name, dict(spec.options), set[str]()
+        while name in self._tables and name not in passed:
+            table = self._tables[name]
+            passed.add(name)
+            who += f" ({table.place})"
+            options = {**table.options, **options}
+            if table.factory:
+                return make_reranker(load_object(table.factory, self._roots, who), build, options, who)
+            inner = RerankerSpec.parse(table.reranker)
+            name, options = inner.name, {**inner.options, **options}
+        return make_reranker(self._target(name, who, passed), build, options, who)
+
+    def load_tasks(self, dataset: str, k: int, queries: int | None = None) -> TaskSet:
+        """Load a data set by its name, a task file (.parquet, .jsonl), or a MovieLens folder or zip.
+
+        Lists have *k* candidates; *queries* limits how many tasks are taken (a task file's first ones).
+
+        Raises:
+            InvariError: no such name or path, or the data set cannot be loaded.
+        """
+        points = self._installed(DATASETS).get(dataset)
+        if points:
+            load = load_entry_point(_only(points, "data set"), "data set")
+            tasks: TaskSet = load(k=k, queries=queries)  # type: ignore[operator]  # checked by use
+            return tasks
+        path = self._find_path(dataset)
+        if path is not None:
+            return _load_path(path, k, queries)
+        if "/" in dataset or "\\" in dataset or Path(dataset).suffix in (*TASK_FILES, ".zip"):
+            raise InvariError(f"data set {dataset!r}: there is no such file or folder")
+        raise unknown_name("data set", dataset, self.dataset_names())
+
+    @property
+    def _roots(self) -> tuple[Path, ...]:
+        return (self.rootpath, Path.cwd())
+
+    @cached_property
+    def _tables(self) -> Mapping[str, RerankerTable]:
+        return read_reranker_tables(self._pyproject)
+
+    def _installed(self, group: str) -> dict[str, list[EntryPoint]]:
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=group):
+            found.setdefault(point.name, []).append(point)
+        return found
+
+    def _target(self, name: str, who: str, passed: set[str]) -> object:
+        if ":" in name:
+            module = name.partition(":")[0]
+            if module in self.reranker_names():
+                raise InvariError(f"{who}: options are written OPTION=VALUE, as in {module}:OPTION=VALUE")
+            return load_object(name, self._roots, who)
+        if name in self._hook:
+            value = self._hook[name]
+            return load_object(value, self._roots, who) if isinstance(value, str) else value
+        points = self._installed(RERANKERS).get(name)
+        if points:
+            return load_entry_point(_only(points, "reranker"), "reranker")
+        if name in passed:
+            raise InvariError(f"{who}: the table refers to itself, and nothing else is called {name!r}")
+        raise unknown_name("reranker", name, self.reranker_names(), who if passed else "")
+
+    def _find_path(self, dataset: str) -> Path | None:
+        path = Path(dataset).expanduser()
+        return next((root / path for root in (Path.cwd(), self.rootpath) if (root / path).exists()), None)
+
+
+def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
+    if path.suffix in TASK_FILES:
+        from pytest_invari.taskfile import read_tasks
+
+        return read_tasks(path).at_k(k).head(queries)
+    from pytest_invari.datasets.movielens import load
+
+    return load(path, k=k, queries=queries)
+
+
+def _only(points: list[EntryPoint], kind: str) -> EntryPoint:
+    if len(points) > 1:
+        providers = " and ".join(sorted(provider(point) for point in points))
+        raise InvariError(
+            f"{kind} {points[0].name!r} is provided by {providers}; uninstall one, or give the one you mean "
+            f"a name of its own ([tool.invari.rerankers.NAME] factory = {points[0].value!r})"
+        )
+    return points[0]
+
+
+def _describe(points: list[EntryPoint]) -> str:
+    return "; ".join(sorted(first_sentence(point) or provider(point) for point in points))
+
+
+def _describe_object(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _split_options(text: str) -> list[str]:
+    """Split at the commas outside of round brackets."""
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]] if text else []
+
+
+def _without_brackets(value: str) -> str:
+    return value[1:-1] if value.startswith("(") and value.endswith(")") else value
+
+
+def _option_text(value: OptionValue) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"({text})" if "," in text else text

@@ -1,0 +1,81 @@
+"""What all rerankers that wrap another one share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pytest_invari.adapt import fingerprint_of
+from pytest_invari.errors import InvariError
+from pytest_invari.protocol import Ranking, Request, Reranker
+
+__all__ = ["DEFAULT_BATCH", "InnerSeed", "Wrapper", "at_least", "calls_of", "shuffle_seed"]
+
+# How many requests a reranker is handed at once when it does not say how many it wants.
+DEFAULT_BATCH = 64
+
+InnerSeed = Literal["request", "query"]
+
+
+class Wrapper(ABC):
+    """A reranker over a base reranker; subclasses give ``rank_many``."""
+
+    def __init__(self, base: Reranker) -> None:
+        self.base = base
+
+    @property
+    def batch_requests(self) -> int:
+        """As many as the base wants."""
+        return int(getattr(self.base, "batch_requests", DEFAULT_BATCH))
+
+    def rank(self, request: Request) -> Ranking:
+        """Rank one request: a batch of one."""
+        return self.rank_many([request])[0]
+
+    @abstractmethod
+    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+        """Rank the requests side by side."""
+
+    def check(self) -> None:
+        """Refuse bad settings of the base before it is loaded."""
+        check = getattr(self.base, "check", None)
+        if check is not None:
+            check()
+
+    def prepare(self) -> None:
+        """Load the base."""
+        prepare = getattr(self.base, "prepare", None)
+        if prepare is not None:
+            prepare()
+
+    def fingerprint(self) -> Mapping[str, object]:
+        """Everything known that can change the answers."""
+        return fingerprint_of(self.base)
+
+
+def calls_of(base: Reranker, k: int) -> int:
+    """Return the calls that *base* expects to make for a list of *k*."""
+    expected = getattr(base, "expected_calls", None)
+    return int(expected(k)) if expected is not None else 1
+
+
+def shuffle_seed(method: str, inner_seed: InnerSeed, seed: int, request: Request) -> tuple[object, ...]:
+    """Return what seeds the inner shuffles of one request, before the step.
+
+    ``"request"`` takes the outer order in, so that two views of a query are shuffled differently;
+    ``"query"`` does not, so that a method over an order-invariant base is invariant itself.
+    """
+    outer = request.ids if inner_seed == "request" else ()
+    return (method, seed, request.query_id, *outer)
+
+
+def at_least(least: int, **options: int) -> None:
+    """Check options of a method.
+
+    Raises:
+        InvariError: one of them is less than *least*.
+    """
+    for name, value in options.items():
+        if value < least:
+            raise InvariError(f"option {name!r} must be at least {least}, not {value}")
