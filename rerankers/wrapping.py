@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pytest_invari.adapt import fingerprint_of
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import Ranking, Request, Reranker
+from pytest_invari.protocol import Ranking, Request, Reranker, Status
 
-__all__ = ["DEFAULT_BATCH", "InnerSeed", "Wrapper", "at_least", "calls_of", "shuffle_seed"]
+__all__ = ["DEFAULT_BATCH", "InnerSeed", "Wrapper", "at_least", "calls_of", "shuffle_seed", "worst_status"]
 
 # How many requests a reranker is handed at once when it does not say how many it wants.
 DEFAULT_BATCH = 64
+
+# From the best to the worst.
+_TRUST: tuple[Status, ...] = ("ok", "repaired", "partial", "failed")
 
 InnerSeed = Literal["request", "query"]
 
@@ -68,6 +71,11 @@ def shuffle_seed(method: str, inner_seed: InnerSeed, seed: int, request: Request
     """
     outer = request.ids if inner_seed == "request" else ()
     return (method, seed, request.query_id, *outer)
+
+
+def worst_status(answers: Iterable[Ranking]) -> Status:
+    """Return how far the answers a method used can be trusted: as the least trustworthy of them."""
+    return max((answer.status for answer in answers), key=_TRUST.index, default="ok")
 
 
 def at_least(least: int, **options: int) -> None:
