@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context
 
-__all__ = ["Task", "TaskSet"]
+__all__ = ["Task", "TaskSet", "content_hash", "task_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,33 @@ class Task:
     relevant_total: int = 0
     groups: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The candidate ids in canonical order."""
+        return tuple(candidate.id for candidate in self.candidates)
+
+    def at_k(self, k: int) -> Task:
+        """The same query with its first *k* candidates; ``relevant_total`` still counts all positives.
+
+        Raises:
+            InvariError: the list is shorter than *k*.
+        """
+        if k < 1:
+            raise InvariError(f"lists of {k} candidates asked for; k must be at least 1")
+        if len(self.candidates) < k:
+            raise InvariError(
+                f"query {self.query_id!r} has {len(self.candidates)} candidates, fewer than the {k} "
+                "asked for; ask for a smaller k or supply longer lists"
+            )
+        kept = self.candidates[:k]
+        ids = {candidate.id for candidate in kept}
+        return replace(
+            self,
+            candidates=kept,
+            relevance={item: grade for item, grade in self.relevance.items() if item in ids},
+            groups={item: group for item, group in self.groups.items() if item in ids},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
@@ -36,3 +67,88 @@ class TaskSet:
     tasks: tuple[Task, ...]
     sha256: str
     description: str = ""
+
+    @classmethod
+    def of(cls, name: str, tasks: Iterable[Task], description: str = "") -> TaskSet:
+        """Make a task set and hash it."""
+        tasks = tuple(tasks)
+        return cls(name, tasks, content_hash(tasks), description)
+
+    @property
+    def without_relevant(self) -> int:
+        """How many tasks have no relevant candidate: effectiveness is undefined for them."""
+        return sum(not any(grade > 0 for grade in task.relevance.values()) for task in self.tasks)
+
+    def at_k(self, k: int) -> TaskSet:
+        """The first *k* candidates of every list.
+
+        Raises:
+            InvariError: a list is shorter than *k*; the message names its query.
+        """
+        try:
+            tasks = tuple(task.at_k(k) for task in self.tasks)
+        except InvariError as error:
+            raise InvariError(f"data set {self.name!r}: {error}") from None
+        return TaskSet.of(self.name, tasks, self.description)
+
+    def head(self, queries: int | None) -> TaskSet:
+        """The first *queries* tasks; all of them when it is None or more than there are."""
+        if queries is None or queries >= len(self.tasks):
+            return self
+        if queries < 1:
+            raise InvariError(f"{queries} queries asked for; ask for at least 1")
+        return TaskSet.of(self.name, self.tasks[:queries], self.description)
+
+
+def task_row(task: Task) -> dict[str, Any]:
+    """A task as one row of a task file, in plain types (the schema is described in ``taskfile``).
+
+    Raises:
+        InvariError: a grade or a group is given for an item that is not among the candidates.
+    """
+    ids = set(task.ids)
+    for what, keys in (("a relevance grade", task.relevance), ("a group", task.groups)):
+        unknown = sorted(set(keys) - ids)
+        if unknown:
+            raise InvariError(
+                f"query {task.query_id!r} has {what} for {unknown[0]!r}, which is not among its candidates"
+            )
+    return {
+        "query_id": task.query_id,
+        "text": task.context.text or None,
+        "history": [{"text": entry.text, "rating": _float(entry.rating)} for entry in task.context.history],
+        "candidates": [
+            {
+                "id": candidate.id,
+                "text": candidate.text,
+                "relevance": _float(task.relevance.get(candidate.id) or None),
+                "group": task.groups.get(candidate.id),
+                "meta": dict(candidate.meta) or None,
+            }
+            for candidate in task.candidates
+        ],
+        "relevant_total": task.relevant_total,
+    }
+
+
+def content_hash(tasks: Iterable[Task]) -> str:
+    """SHA-256, in hexadecimal, of the tasks in their order, whatever file they came from.
+
+    Two task sets have the same hash when every query has the same context, candidates, texts, grades,
+    groups and meta data; a grade of 0 counts as no grade.
+
+    Raises:
+        InvariError: a candidate's meta data cannot be written as JSON.
+    """
+    digest = hashlib.sha256()
+    for task in tasks:
+        try:
+            row = json.dumps(task_row(task), sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvariError(f"query {task.query_id!r} cannot be written as JSON: {error}") from None
+        digest.update(row.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
