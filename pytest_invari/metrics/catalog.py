@@ -1,0 +1,165 @@
+"""What each metric is called, which way is better, and where it is defined; it needs no array library."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from pytest_invari.errors import InvariError, unknown_name
+
+__all__ = ["METRICS", "Metric", "Parameter", "metric_names", "parse_metric"]
+
+Kind = Literal["per_query", "pooled"]
+Direction = Literal["lower", "higher"]
+
+_POSITION_BIAS = "P1: Position Bias Undermines Preference Consistency in Listwise LLM-Based Reranking"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A choice that a metric's value depends on, with its default as a suite would write it."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How a metric declares itself.
+
+    ``family`` is the word before "@" and ``k`` the number after it (None where there is none).
+    ``kind`` says whether the metric has a value for each query, averaged without weights, or one for all
+    queries together. ``low`` and ``high`` bound its values. ``direction`` is the better one.
+    """
+
+    family: str
+    direction: Direction
+    low: float
+    high: float
+    description: str
+    source: str
+    kind: Kind = "per_query"
+    has_cutoff: bool = False
+    k: int | None = None
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The word that a suite uses: ``loc``, ``ndcg@5``."""
+        if not self.has_cutoff:
+            return self.family
+        return f"{self.family}@{'k' if self.k is None else self.k}"
+
+
+_CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
+_TIES = Parameter("ties", "half", "two items with equal scores count half a win for each")
+
+
+def _cost(family: str, direction: Direction, description: str) -> Metric:
+    return Metric(family, direction, 0.0, math.inf, description, "counted by the reranker")
+
+
+_DECLARED = (
+    Metric(
+        "ppi", "lower", 0.0, 1.0,
+        "how much the preference between two items changes with the regions they are shown in",
+        f"{_POSITION_BIAS}, section 3.2",
+        parameters=(
+            Parameter("buckets", "3", "input regions: head, middle, tail"),
+            Parameter("min_observations", "1", "views that a pair of regions needs in order to count"),
+            Parameter("single_cell", "zero", "item pairs seen in one pair of regions count 0 or are dropped"),
+            _TIES,
+        ),
+    ),
+    Metric(
+        "gpi", "lower", 0.0, 0.5,
+        "the share of preferences that contradict the one ranking that fits them best",
+        f"{_POSITION_BIAS}, section 3.3",
+        parameters=(_TIES,),
+    ),
+    Metric(
+        "loc", "higher", -1.0, 1.0,
+        "the mean Kendall tau between the rankings of the same items shown in two orders",
+        f"{_POSITION_BIAS}, section 3.4",
+        parameters=(_TIES,),
+    ),
+    Metric(
+        "exposure_deviation", "lower", 0.0, 1.0,
+        "the largest distance of a position's share of top-k places from k/K",
+        f"{_POSITION_BIAS}, section 3.5",
+        kind="pooled", has_cutoff=True, parameters=(_CUTOFF,),
+    ),
+    Metric(
+        "exposure_deviation_mean", "lower", 0.0, 1.0,
+        "the mean distance of the positions' shares of top-k places from k/K",
+        f"{_POSITION_BIAS}, section 3.5",
+        kind="pooled", has_cutoff=True, parameters=(_CUTOFF,),
+    ),
+    Metric(
+        "hr", "higher", 0.0, 1.0,
+        "the share of views with a relevant item in the top k",
+        f"{_POSITION_BIAS}, section 4",
+        has_cutoff=True, parameters=(_CUTOFF,),
+    ),
+    Metric(
+        "ndcg", "higher", 0.0, 1.0,
+        "binary nDCG whose ideal holds min(k, all held-out positives), retrieved or not",
+        f"{_POSITION_BIAS}, section 4; Järvelin and Kekäläinen 2002",
+        has_cutoff=True, parameters=(_CUTOFF,),
+    ),
+    Metric(
+        "ndcg_candidates", "higher", 0.0, 1.0,
+        "binary nDCG whose ideal holds min(k, relevant candidates)",
+        "Järvelin and Kekäläinen 2002",
+        has_cutoff=True, parameters=(_CUTOFF,),
+    ),
+    _cost("calls", "lower", "model calls per ranking"),
+    _cost("depth", "lower", "model calls per ranking that must wait for each other"),
+    _cost("tokens_in", "lower", "prompt tokens per ranking"),
+    _cost("tokens_cached", "higher", "prompt tokens per ranking that were not computed again"),
+    _cost("tokens_out", "lower", "generated tokens per ranking"),
+    _cost("seconds", "lower", "wall-clock seconds per ranking, its share of the batch"),
+    Metric("tie_rate", "lower", 0.0, 1.0, "the share of item pairs with equal scores", "counted"),
+    Metric("invalid_view_rate", "lower", 0.0, 1.0, "the share of views without a valid ranking", "counted"),
+)  # fmt: skip
+
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.family: metric for metric in _DECLARED})
+
+
+def metric_names() -> dict[str, str]:
+    """The words a suite may use ("@k" stands for a number) with their descriptions, sorted."""
+    return {metric.name: metric.description for metric in sorted(_DECLARED, key=lambda each: each.name)}
+
+
+def parse_metric(text: str, where: str = "") -> Metric:
+    """Read a metric's word: ``loc``, ``ndcg@5``.
+
+    Args:
+        text: the word.
+        where: the place it was found at, put before the message of an error.
+
+    Raises:
+        InvariError: no such metric, no cutoff where one is needed, or one where none belongs.
+    """
+    family, at, cutoff = text.partition("@")
+    prefix = f"{where}: " if where else ""
+    metric = METRICS.get(family)
+    if metric is None:
+        # Compared with the user's own cutoff, so that "nDCG@5" is close to "ndcg@5".
+        known = [f"{each.family}{at}{cutoff}" if at and each.has_cutoff else each.name for each in _DECLARED]
+        raise unknown_name("metric", text, known, where)
+    if not metric.has_cutoff:
+        if at:
+            raise InvariError(f"{prefix}metric {text!r}: {family} takes no @; write {family!r}.")
+        return metric
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", cutoff):
+        raise InvariError(
+            f"{prefix}metric {text!r}: {family} needs the length of the top, a whole number from 1, after @; "
+            f"write {family + '@5'!r}."
+        )
+    return replace(metric, k=int(cutoff))

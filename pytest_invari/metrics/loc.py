@@ -1,0 +1,30 @@
+"""LOC, listwise output consistency: do two views of one query give the same ranking? (P1 section 3.4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape, too_small
+from pytest_invari.metrics.preference import preference_counts
+
+__all__ = ["loc"]
+
+
+def loc(ranks: Integers) -> PerQuery:
+    """The mean Kendall tau over the M(M−1)/2 pairs of views, in [−1/(M−1), 1]; higher is more consistent.
+
+    It needs no pair of views: with S views more for i than for j and T views that tell them apart,
+    LOC = Σ(S² − T) / (L·M(M−1)) over the L item pairs. For tied ranks this is tau-a. Without ties it is
+    Kendall's coefficient of agreement, an unbiased estimate for every M.
+
+    Args:
+        ranks: (N, M, K) output ranks, equal where tied. Undefined for M or K below 2.
+    """
+    queries, views, items = require_shape(ranks)
+    reason = too_small(views, items)
+    if reason:
+        return PerQuery.all_undefined(queries, reason)
+    above, below = preference_counts(ranks)
+    excess = (above - below).astype(np.int64)
+    agreeing = (excess * excess - above - below).sum(axis=1)
+    return PerQuery.of(agreeing / (excess.shape[1] * views * (views - 1)))

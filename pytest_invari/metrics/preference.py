@@ -1,0 +1,79 @@
+"""Pairwise preferences: how many views rank one item above another (P1 section 3.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_invari.metrics.arrays import FEWER_THAN_2_ITEMS, Floats, Integers, PerQuery, require_shape
+from pytest_invari.metrics.packed import (
+    count_views,
+    has_ties,
+    item_pairs,
+    pair_chunks,
+    views_last,
+    views_where,
+)
+
+__all__ = ["preference_counts", "preferences", "tie_rate", "wins"]
+
+
+def wins(ranks: Integers) -> Integers:
+    """Count the views in which item i is above item j, doubled so that a tie, half a win, stays whole.
+
+    Args:
+        ranks: (N, M, K) output ranks, equal where tied.
+
+    Returns:
+        int32 (N, L), in 0 … 2M, for the pairs i < j in the order of ``triu_indices(K, 1)``. The count of
+        (j, i) is 2M minus it.
+    """
+    above, below = preference_counts(ranks)
+    doubled: Integers = ranks.shape[1] + above - below
+    return doubled
+
+
+def preferences(ranks: Integers) -> Floats:
+    """The share q(i, j) of views that rank i above j, a tie counting half (P1 section 3.1).
+
+    Args:
+        ranks: (N, M, K), M at least 1.
+
+    Returns:
+        float64 (N, L) for the pairs i < j; q(j, i) = 1 − q(i, j).
+    """
+    if ranks.shape[1] == 0:
+        raise ValueError("a preference needs at least one view")
+    shares: Floats = wins(ranks) / (2 * ranks.shape[1])
+    return shares
+
+
+def preference_counts(ranks: Integers) -> tuple[Integers, Integers]:
+    """Count the views with i above j and those with i below j: two int32 (N, L); the rest are ties."""
+    queries, views, items = require_shape(ranks)
+    first, second = item_pairs(items)
+    above = np.empty((queries, len(first)), np.int32)
+    below = np.empty_like(above)
+    for chunk in pair_chunks(queries, views, items):
+        rows = views_last(ranks[chunk])
+        above[chunk] = count_views(views_where(rows[first] < rows[second])).T
+        if has_ties(ranks[chunk]):
+            below[chunk] = count_views(views_where(rows[first] > rows[second])).T
+        else:
+            np.subtract(views, above[chunk], out=below[chunk])
+    return above, below
+
+
+def tie_rate(ranks: Integers) -> PerQuery:
+    """The share of item pairs, over all views, that the reranker could not tell apart.
+
+    Args:
+        ranks: (N, M, K), M at least 1, equal where tied. Undefined for K below 2.
+    """
+    queries, views, items = require_shape(ranks)
+    if items < 2:
+        return PerQuery.all_undefined(queries, FEWER_THAN_2_ITEMS)
+    if views == 0:
+        raise ValueError("a tie rate needs at least one view")
+    above, below = preference_counts(ranks)
+    tied = views - above - below
+    return PerQuery.of(tied.sum(axis=1, dtype=np.int64) / (views * tied.shape[1]))
