@@ -120,7 +120,7 @@ def _read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
                 continue
             place = f"{path}: line {number}"
             try:
-                yield place, _load_json(line.decode("utf-8"))
+                yield place, _load_json(line.rstrip(b"\r\n").decode("utf-8"))
             except UnicodeDecodeError as error:
                 raise InvariError(f"{place}: is not UTF-8 text (byte {error.start + 1})") from None
             except RecursionError:

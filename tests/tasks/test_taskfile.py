@@ -1,0 +1,380 @@
+"""Task files keep every character of a task set, and refuse a bad row with its place."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_invari.errors import InvariError
+from pytest_invari.protocol import Candidate, Context, HistoryEntry
+from pytest_invari.taskfile import read_tasks, write_tasks
+from pytest_invari.tasks import Task, TaskSet, content_hash
+
+ENDINGS = (".parquet", ".jsonl")
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
+ratings = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+grades = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def tasks(draw: st.DrawFn, query_id: str) -> Task:
+    ids = draw(st.lists(texts, min_size=1, max_size=4, unique=True))
+    relevance = draw(st.dictionaries(st.sampled_from(ids), grades))
+    return Task(
+        query_id,
+        Context(
+            draw(st.just("") | texts),
+            tuple(draw(st.lists(st.builds(HistoryEntry, texts, ratings), max_size=3))),
+        ),
+        tuple(
+            Candidate(item, draw(texts), draw(st.dictionaries(texts, json_values, max_size=2)))
+            for item in ids
+        ),
+        relevance,
+        len(relevance) + draw(st.integers(0, 5)),
+        draw(st.dictionaries(st.sampled_from(ids), texts)),
+    )
+
+
+@st.composite
+def task_sets(draw: st.DrawFn) -> TaskSet:
+    query_ids = draw(st.lists(texts, min_size=1, max_size=3, unique=True))
+    return TaskSet.of("drawn", [draw(tasks(query_id)) for query_id in query_ids])
+
+
+@given(task_set=task_sets())
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_round_trip_keeps_tasks_and_hash_in_both_formats(task_set: TaskSet, tmp_path: Path) -> None:
+    for ending in ENDINGS:
+        path = tmp_path / f"tasks{ending}"
+        write_tasks(path, task_set)
+        assert read_tasks(path, "drawn") == task_set
+
+
+ODD = [
+    "a\u2028b\u2029c\x85d",  # line ends to str.splitlines, ordinary characters to JSON Lines
+    "\x00 and \x1f",
+    "e\u0301 is not \u00e9",
+    "\ufeffmark",
+    "\U0001f3ac \u202eright to left\u202c",
+    '"quoted", \\ and \t tab \r\n line',
+]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("text", ODD)
+def test_round_trip_keeps_odd_unicode(text: str, ending: str, tmp_path: Path) -> None:
+    task = Task(
+        text,
+        Context(text, (HistoryEntry(text, 0.5),)),
+        (Candidate(text, text, {text: text}),),
+        {text: 1.0},
+        1,
+    )
+    write_tasks(tmp_path / f"odd{ending}", TaskSet.of("odd", [task]))
+    assert read_tasks(tmp_path / f"odd{ending}").tasks == (task,)
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    whole: dict[str, Any] = {
+        "query_id": "q1",
+        "text": None,
+        "history": [{"text": "Heat (1995)", "rating": 4.5}],
+        "candidates": [candidate(), candidate(id="c2", text="Ronin (1998)", relevance=None, group="tail")],
+        "relevant_total": 3,
+    }
+    return {key: value for key, value in (whole | changes).items() if value != "absent"}
+
+
+def candidate(**changes: Any) -> dict[str, Any]:
+    whole = {"id": "c1", "text": "Fargo (1996)", "relevance": 1.0, "group": "head", "meta": None}
+    return {key: value for key, value in (whole | changes).items() if value != "absent"}
+
+
+def write_lines(path: Path, *rows: Any) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InvariError) as caught:
+        read_tasks(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+def test_optional_keys_may_be_absent_and_default(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "small.jsonl", {"query_id": "q", "candidates": [{"id": "a", "text": "A"}]})
+    assert read_tasks(path) == TaskSet.of("small", [Task("q", Context(), (Candidate("a", "A"),))])
+
+
+def test_grade_zero_is_no_grade_and_total_defaults_to_those_in_the_list(tmp_path: Path) -> None:
+    rows = [candidate(relevance=2), candidate(id="c2", relevance=0)]
+    task = read_tasks(
+        write_lines(tmp_path / "t.jsonl", row(candidates=rows, relevant_total=None, history="absent"))
+    ).tasks[0]
+    assert (dict(task.relevance), task.relevant_total) == ({"c1": 2.0}, 1)
+
+
+def test_query_without_relevant_items_is_kept_and_counted(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "t.jsonl", row(), row(query_id="q2", candidates=[candidate(relevance=0)], relevant_total=0)
+    )
+    task_set = read_tasks(path)
+    assert len(task_set.tasks) == 2
+    assert task_set.without_relevant == 1
+
+
+def test_blank_lines_and_a_byte_order_mark_are_ignored_and_lines_still_counted(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row()).encode() + b"\r\n\n" + b'{"query_id": 7}\n')
+    assert refusal(path) == "line 3: query_id must be text, not a number (7)"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [row(), row()],
+            "line 2: query id 'q1' was used before (line 1); every query needs an id of its own",
+        ),
+        ([row(candidates=[candidate(), candidate()])], "line 1, query 'q1', candidate 'c1': stands twice"),
+        ([row(candidates=[candidate(text="absent")])], "line 1, query 'q1', candidate 'c1': has no text"),
+        ([row(candidates=[candidate(text=" \t")])], "line 1, query 'q1', candidate 'c1': text is blank"),
+        ([row(candidates=[candidate(id=3)])], "candidate 1: id must be text, not a number (3)"),
+        ([row(candidates=[candidate(relevance=-1)])], "candidate 'c1': relevance is -1; a grade is 0"),
+        (
+            [row(candidates=[candidate(relevance=True)])],
+            "relevance must be a number or null, not true or false",
+        ),
+        (
+            [row(candidates=[candidate(relevance="high")])],
+            "relevance must be a number or null, not text ('high')",
+        ),
+        ([row(candidates=[candidate(relevance=10**400)])], "relevance is too large; it must be finite"),
+        ([row(candidates=[candidate(group=1)])], "group must be text, not a number (1)"),
+        ([row(candidates=[candidate(meta=[1])])], "meta must be a JSON object or null, not a list ([1])"),
+        ([row(candidates=[candidate(meta="{")])], "candidate 'c1': meta is not JSON"),
+        ([row(candidates=[candidate(text="\ud800")])], "text holds half a surrogate pair (U+D800)"),
+        ([row(candidates=[candidate(meta={"a": "\udfff"})])], "meta cannot be written as JSON"),
+        ([row(candidates=[candidate(url="x")])], "unknown key 'url'. Known: group, id, meta"),
+        ([row(candidates=[candidate(relevence=1)])], "unknown key 'relevence'. Did you mean 'relevance'?"),
+        ([row(candidates=["c1"])], "candidate 1: a candidate must be an object with the keys"),
+        ([row(candidates={"c1": "x"})], "candidates must be a list, not an object"),
+        ([row(candidates=[])], "line 1, query 'q1': candidates is empty; there is nothing to rank"),
+        ([row(candidates="absent")], "line 1, query 'q1': has no candidates"),
+        ([row(query_id="absent")], "line 1: has no query_id"),
+        ([row(query_id="")], "line 1: query_id is blank"),
+        ([row(querry_id="q")], "line 1: unknown key 'querry_id'. Did you mean 'query_id'?"),
+        ([row(history=[{"text": None}])], "line 1, query 'q1', history entry 1: has no text"),
+        (
+            [row(history=[{"text": "Heat", "rating": "5"}])],
+            "history entry 1: rating must be a number or null",
+        ),
+        ([row(relevant_total=0)], "relevant_total is 0, but 1 candidates are relevant"),
+        ([row(relevant_total=1.5)], "relevant_total must be an integer or null, not a number (1.5)"),
+        ([["q1"]], "line 1: a task must be an object with the keys query_id, text, history"),
+    ],
+)
+def test_bad_row_is_refused_with_its_place(rows: list[Any], message: str, tmp_path: Path) -> None:
+    assert message in refusal(write_lines(tmp_path / "bad.jsonl", *rows))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"query_id": "q"', "line 2: is not JSON (Expecting ',' delimiter, column 17)"),
+        (b'{"query_id": "q", "query_id": "r"}', "line 2: key 'query_id' stands twice in one object"),
+        (b'{"relevant_total": NaN}', "line 2: NaN is not a JSON number"),
+        (b'{"query_id": "\xff"}', "line 2: is not UTF-8 text (byte 15)"),
+        (b"[" * 100_000, "line 2: is nested too deeply to be a task"),
+    ],
+)
+def test_broken_line_is_refused_with_its_number(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    path.write_bytes(json.dumps(row()).encode() + b"\n" + line + b"\n")
+    assert refusal(path).startswith(message)
+
+
+def test_parquet_errors_name_the_row_query_and_candidate(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    rows = [row(), row(query_id="q2", candidates=[candidate(text=None)])]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    assert refusal(path) == "row 2, query 'q2', candidate 'c1': has no text"
+
+
+def test_parquet_written_by_others_with_other_types_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    one = {"query_id": "q", "candidates": [{"id": "a", "text": "A", "relevance": 2, "meta": {"year": 1995}}]}
+    pq.write_table(pa.Table.from_pylist([one]), path)
+    task = read_tasks(path).tasks[0]
+    assert (task.relevance, task.candidates[0].meta) == ({"a": 2.0}, {"year": 1995})
+
+
+def test_parquet_with_an_unknown_column_is_refused_with_a_guess(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.Table.from_pylist([{"query": "q", "candidate": []}]), path)
+    assert refusal(path).startswith("unknown column 'query'. Did you mean 'query_id'?")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"", lambda data: data[:-9], lambda data: data[:200] + data[210:]]
+)
+def test_damaged_parquet_is_refused(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write_tasks(path, TaskSet.of("t", [Task("q", Context("x"), (Candidate("a", "A" * 500),))]))
+    path.write_bytes(damage(path.read_bytes()))
+    assert refusal(path).startswith("is not a Parquet file that can be read (")
+
+
+def test_empty_files_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([row()]).slice(0, 0), tmp_path / "none.parquet")
+    (tmp_path / "none.jsonl").write_text("\n")
+    for ending in ENDINGS:
+        assert refusal(tmp_path / f"none{ending}") == "holds no tasks; a task file needs at least one row"
+
+
+def test_missing_file_folder_and_other_ending_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    assert refusal(tmp_path / "absent.parquet") == "there is no such file"
+    assert refusal(tmp_path / "folder.jsonl") == "there is no such file"
+    assert refusal(tmp_path / "tasks.csv") == "a task file ends in .parquet or .jsonl, not in '.csv'"
+
+
+def test_description_travels_in_parquet_and_the_name_is_the_files(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "kept.parquet", TaskSet.of("other", [sample_task()], "sämtliche Filme"))
+    task_set = read_tasks(tmp_path / "kept.parquet")
+    assert (task_set.name, task_set.description) == ("kept", "sämtliche Filme")
+
+
+def sample_task(**changes: Any) -> Task:
+    parts: dict[str, Any] = {
+        "query_id": "q",
+        "context": Context("crime"),
+        "candidates": tuple(Candidate(item, item.upper()) for item in "abcd"),
+        "relevance": {"a": 1.0, "d": 1.0},
+        "relevant_total": 5,
+        "groups": {"a": "head", "d": "tail"},
+    }
+    return Task(**(parts | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"relevance": {"z": 1.0}}, "a relevance grade for 'z', which is not among its candidates"),
+        ({"groups": {"z": "head"}}, "a group for 'z', which is not among its candidates"),
+        ({"relevance": {"a": -1.0}}, "relevance is -1"),
+        ({"relevant_total": 1}, "relevant_total is 1, but 2 candidates are relevant"),
+        ({"candidates": (Candidate("a", ""), Candidate("d", "D"))}, "candidate 'a': text is blank"),
+    ],
+)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_tasks_from_code_are_checked_before_writing(
+    changes: dict[str, Any], message: str, ending: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"t{ending}"
+    task_set = TaskSet("t", (sample_task(**changes),), "no hash is needed here")
+    with pytest.raises(InvariError, match=message):
+        write_tasks(path, task_set)
+    assert not path.exists()
+
+
+def test_meta_that_json_cannot_hold_is_refused(tmp_path: Path) -> None:
+    task = Task("q", Context(), (Candidate("a", "A", {"year": float("nan")}),))
+    with pytest.raises(InvariError, match="query 'q' cannot be written as JSON"):
+        content_hash([task])
+    with pytest.raises(InvariError, match="candidate 'a': meta cannot be written as JSON"):
+        write_tasks(tmp_path / "t.jsonl", TaskSet("t", (task,), ""))
+
+
+def test_same_query_id_twice_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(InvariError, match="query id 'q' is used by two tasks"):
+        write_tasks(tmp_path / "t.jsonl", TaskSet.of("t", [sample_task(), sample_task()]))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_failed_write_leaves_the_old_file_and_nothing_beside_it(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"t{ending}"
+    write_tasks(path, TaskSet.of("t", [sample_task()]))
+    before = path.read_bytes()
+
+    def fail(*args: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_tasks(path, TaskSet.of("t", [sample_task(query_id="other")]))
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_at_k_keeps_the_first_candidates_and_all_positives_in_the_total() -> None:
+    task_set = TaskSet.of("t", [sample_task()], "about")
+    cut = task_set.at_k(2)
+    assert cut.tasks == (
+        sample_task(candidates=task_set.tasks[0].candidates[:2], relevance={"a": 1.0}, groups={"a": "head"}),
+    )
+    assert (cut.name, cut.description, cut.sha256) == ("t", "about", content_hash(cut.tasks))
+    assert task_set.at_k(4) == task_set
+
+
+def test_at_k_names_the_query_whose_list_is_too_short() -> None:
+    task_set = TaskSet.of(
+        "films", [sample_task(), sample_task(query_id="short", candidates=(), relevance={}, groups={})]
+    )
+    with pytest.raises(
+        InvariError, match=r"^data set 'films': query 'short' has 0 candidates, fewer than the 3"
+    ):
+        task_set.at_k(3)
+    with pytest.raises(InvariError, match="k must be at least 1"):
+        task_set.at_k(0)
+
+
+def test_head_takes_the_first_queries() -> None:
+    task_set = TaskSet.of("t", [sample_task(query_id=name) for name in "xyz"])
+    assert task_set.head(2) == TaskSet.of("t", task_set.tasks[:2])
+    assert task_set.head(None) is task_set
+    assert task_set.head(9) is task_set
+    with pytest.raises(InvariError, match="at least 1"):
+        task_set.head(0)
+
+
+def test_hash_changes_with_every_part_of_a_task_and_not_with_grade_zero() -> None:
+    variants = [
+        sample_task(),
+        sample_task(query_id="p"),
+        sample_task(context=Context("drama")),
+        sample_task(context=Context("crime", (HistoryEntry("Heat", 4.0),))),
+        sample_task(context=Context("crime", (HistoryEntry("Heat"),))),
+        sample_task(candidates=tuple(Candidate(item, item.upper()) for item in "abdc")),
+        sample_task(candidates=tuple(Candidate(item, item.upper(), {"n": 1}) for item in "abcd")),
+        sample_task(relevance={"a": 1.0, "d": 2.0}),
+        sample_task(relevant_total=6),
+        sample_task(groups={"a": "tail", "d": "tail"}),
+    ]
+    assert len({content_hash([task]) for task in variants}) == len(variants)
+    zero = sample_task(relevance={"d": 1, "a": 1.0, "b": 0.0})
+    assert content_hash([zero]) == content_hash([sample_task()])
+
+
+def test_hash_is_pinned() -> None:
+    """Records carry this hash: a change here makes every stored one look like another data set's."""
+    assert content_hash([sample_task()]) == "de7648ed668083435e3e572e0e5022f244ed1da0b824f0f1f227d67233c63c1a"
