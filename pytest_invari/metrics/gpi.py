@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, query_chunks, require_shape, too_small
 from pytest_invari.metrics.packed import item_pairs
-from pytest_invari.metrics.preference import wins
+from pytest_invari.metrics.preference import preference_counts
 
 __all__ = ["Consensus", "GlobalInconsistency", "consensus", "gpi"]
 
@@ -56,11 +56,14 @@ def gpi(ranks: Integers) -> GlobalInconsistency:
     if reason:
         undefined = PerQuery.all_undefined(queries, reason)
         return GlobalInconsistency(undefined.values, undefined.reasons, undefined.values)
-    counts = wins(ranks)
-    scale = 2 * views * counts.shape[1]
-    minority = np.minimum(counts, 2 * views - counts).sum(axis=1, dtype=np.int64)
-    values = consensus(counts, views, items).disagreement / scale
-    return GlobalInconsistency(values, (None,) * queries, minority / scale)
+    scale = views * items * (items - 1)
+    values, lower_bound = np.empty(queries), np.empty(queries)
+    for chunk, above, below in preference_counts(ranks):
+        counts = views + above.astype(np.int32) - below
+        minority = np.minimum(counts, 2 * views - counts).sum(axis=1, dtype=np.int64)
+        lower_bound[chunk] = minority / scale
+        values[chunk] = consensus(counts, views, items).disagreement / scale
+    return GlobalInconsistency(values, (None,) * queries, lower_bound)
 
 
 def consensus(counts: Integers, views: int, items: int) -> Consensus:

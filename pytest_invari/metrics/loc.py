@@ -24,7 +24,9 @@ def loc(ranks: Integers) -> PerQuery:
     reason = too_small(views, items)
     if reason:
         return PerQuery.all_undefined(queries, reason)
-    above, below = preference_counts(ranks)
-    excess = (above - below).astype(np.int64)
-    agreeing = (excess * excess - above - below).sum(axis=1)
-    return PerQuery.of(agreeing / (excess.shape[1] * views * (views - 1)))
+    values = np.empty(queries)
+    for chunk, above, below in preference_counts(ranks):
+        excess = above.astype(np.int64) - below
+        agreeing = (excess * excess - (above + below)).sum(axis=1)
+        values[chunk] = agreeing / (excess.shape[1] * views * (views - 1))
+    return PerQuery.of(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pytest_invari.metrics.arrays import FEWER_THAN_2_ITEMS, Floats, Integers, PerQuery, require_shape
@@ -27,8 +29,10 @@ def wins(ranks: Integers) -> Integers:
         int32 (N, L), in 0 … 2M, for the pairs i < j in the order of ``triu_indices(K, 1)``. The count of
         (j, i) is 2M minus it.
     """
-    above, below = preference_counts(ranks)
-    doubled: Integers = ranks.shape[1] + above - below
+    queries, views, items = require_shape(ranks)
+    doubled = np.empty((queries, items * (items - 1) // 2), np.int32)
+    for chunk, above, below in preference_counts(ranks):
+        doubled[chunk] = views + above - below
     return doubled
 
 
@@ -47,20 +51,20 @@ def preferences(ranks: Integers) -> Floats:
     return shares
 
 
-def preference_counts(ranks: Integers) -> tuple[Integers, Integers]:
-    """Count the views with i above j and those with i below j: two int32 (N, L); the rest are ties."""
+def preference_counts(ranks: Integers) -> Iterator[tuple[slice, Integers, Integers]]:
+    """Count, some queries at a time, the views with i above j and those with i below j; the rest are ties.
+
+    Yields the slice of queries and two integer arrays (n, L), in the pair order of :func:`wins`.
+    """
     queries, views, items = require_shape(ranks)
     first, second = item_pairs(items)
-    above = np.empty((queries, len(first)), np.int32)
-    below = np.empty_like(above)
     for chunk in pair_chunks(queries, views, items):
         rows = views_last(ranks[chunk])
-        above[chunk] = count_views(views_where(rows[first] < rows[second])).T
+        above = count_views(views_where(rows[first] < rows[second])).T
         if has_ties(ranks[chunk]):
-            below[chunk] = count_views(views_where(rows[first] > rows[second])).T
+            yield chunk, above, count_views(views_where(rows[first] > rows[second])).T
         else:
-            np.subtract(views, above[chunk], out=below[chunk])
-    return above, below
+            yield chunk, above, (views - above).astype(above.dtype)
 
 
 def tie_rate(ranks: Integers) -> PerQuery:
@@ -74,6 +78,7 @@ def tie_rate(ranks: Integers) -> PerQuery:
         return PerQuery.all_undefined(queries, FEWER_THAN_2_ITEMS)
     if views == 0:
         raise ValueError("a tie rate needs at least one view")
-    above, below = preference_counts(ranks)
-    tied = views - above - below
-    return PerQuery.of(tied.sum(axis=1, dtype=np.int64) / (views * tied.shape[1]))
+    values = np.empty(queries)
+    for chunk, above, below in preference_counts(ranks):
+        values[chunk] = 1 - (above + below).sum(axis=1, dtype=np.int64) / (views * above.shape[1])
+    return PerQuery.of(values)
