@@ -131,8 +131,8 @@ def make_reranker(target: object, build: Build, options: Mapping[str, OptionValu
         arguments["build"] = build
     try:
         made = target(**arguments)
-    except InvariError:
-        raise
+    except InvariError as error:
+        raise InvariError(f"{who}: {error}") from None
     except Exception as error:
         raise InvariError(f"{who}: making it raised {type(error).__name__}: {error}") from error
     if isinstance(made, Reranker) and not isinstance(made, type):

@@ -42,7 +42,7 @@ def bind_options(
         elif takes_any:
             bound[name] = _guessed(value)
         else:
-            raise unknown_name("option", name, map(_shown, known.values()), who)
+            raise unknown_name("option", name, known, who)
     missing = [name for name, p in known.items() if p.default is p.empty and name not in bound]
     if missing:
         raise InvariError(f"{who}: needs a value for option {', '.join(map(repr, missing))}")
@@ -142,10 +142,3 @@ def _expectation(annotation: Any) -> str:
         return "one of " + ", ".join(str(choice) for choice in get_args(annotation))
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
     return words.get(annotation, "none")
-
-
-def _shown(parameter: inspect.Parameter) -> str:
-    default = parameter.default
-    if default is parameter.empty:
-        return parameter.name
-    return f"{parameter.name}={str(default).lower() if isinstance(default, bool) else default}"

@@ -201,9 +201,7 @@ class Registry:
         """
         points = self._installed(DATASETS).get(dataset)
         if points:
-            load = load_entry_point(_only(points, "data set"), "data set")
-            tasks: TaskSet = load(k=k, queries=queries)  # type: ignore[operator]  # checked by use
-            return tasks
+            return _load_installed(_only(points, DATASETS), k, queries)
         path = self._find_path(dataset)
         if path is not None:
             return _load_path(path, k, queries)
@@ -236,7 +234,7 @@ class Registry:
             return load_object(value, self._roots, who) if isinstance(value, str) else value
         points = self._installed(RERANKERS).get(name)
         if points:
-            return load_entry_point(_only(points, "reranker"), "reranker")
+            return load_entry_point(_only(points, RERANKERS), "reranker")
         if name in passed:
             raise InvariError(f"{who}: the table refers to itself, and nothing else is called {name!r}")
         raise unknown_name("reranker", name, self.reranker_names(), who if passed else "")
@@ -256,13 +254,29 @@ def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
     return load(path, k=k, queries=queries)
 
 
-def _only(points: list[EntryPoint], kind: str) -> EntryPoint:
+def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:
+    from pytest_invari.tasks import TaskSet
+
+    load = load_entry_point(point, "data set")
+    try:
+        tasks = load(k=k, queries=queries)  # type: ignore[operator]  # an object that is not callable is refused too
+    except InvariError:
+        raise
+    except Exception as error:
+        who = f"data set {point.name!r} of {provider(point)}"
+        raise InvariError(f"{who}: loading it raised {type(error).__name__}: {error}") from error
+    if not isinstance(tasks, TaskSet):
+        raise InvariError(f"data set {point.name!r} of {provider(point)} gave a {type(tasks).__name__}")
+    return tasks if all(len(task.candidates) == k for task in tasks.tasks) else tasks.at_k(k)
+
+
+def _only(points: list[EntryPoint], group: str) -> EntryPoint:
     if len(points) > 1:
         providers = " and ".join(sorted(provider(point) for point in points))
-        raise InvariError(
-            f"{kind} {points[0].name!r} is provided by {providers}; uninstall one, or give the one you mean "
-            f"a name of its own ([tool.invari.rerankers.NAME] factory = {points[0].value!r})"
-        )
+        way_out = "uninstall one"
+        if group == RERANKERS:
+            way_out += f" or name the one you mean as MODULE:ATTRIBUTE, as in {points[0].value}"
+        raise InvariError(f"{points[0].name!r} in {group} is provided by {providers}; {way_out}")
     return points[0]
 
 

@@ -72,7 +72,7 @@ def biased(
 ) -> Biased:
     """A latent utility plus beta × position effect plus noise: a bias of known size; one call."""
     if not all(map(math.isfinite, (beta, noise, relevance))) or noise < 0:
-        raise InvariError("biased: beta, noise and relevance must be finite, and noise not negative")
+        raise InvariError("beta, noise and relevance must be finite, and noise not negative")
     return Biased(build.tasks, beta=beta, noise=noise, relevance=relevance, seed=seed)
 
 
