@@ -19,7 +19,8 @@ class InvariError(Exception):
 def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") -> InvariError:
     """Describe an unknown *name* of a *kind* ("suite", "reranker", …) with the closest known names."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    folded = {each.casefold(): each for each in names}
+    close = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
     listing = ", ".join(names) if names else "none"
     prefix = f"{where}: " if where else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,10 +32,7 @@ def hit_rate(ranks: Integers, relevant: Bools, k: int) -> PerQuery:
         k: the length of the top.
     """
     _check(ranks, relevant, k)
-    values = np.empty(ranks.shape[:2])
-    for chunk, by_rank in _relevant_by_rank(ranks, relevant, k):
-        values[chunk] = by_rank.any(axis=2)
-    return _mean_over_views(values, relevant)
+    return _mean_over_views(ranks, relevant, k, _any_hit)
 
 
 def ndcg(ranks: Integers, relevant: Bools, relevant_total: Integers, k: int) -> PerQuery:
@@ -54,12 +51,15 @@ def ndcg(ranks: Integers, relevant: Bools, relevant_total: Integers, k: int) -> 
         raise ValueError("relevant_total (N,) must count at least the relevant candidates of each query")
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.append(0.0, np.cumsum(discount))[np.minimum(relevant_total, k)]
-    values = np.zeros(ranks.shape[:2])
-    for chunk, by_rank in _relevant_by_rank(ranks, relevant, k):
-        # Added up in the order of the ideal list, so that a perfect ranking is 1 and none exceeds it.
+
+    def gained(by_rank: Bools) -> Floats:
+        total = np.zeros(by_rank.shape[:2])
+        # Added up in the order of the ideal list, so that a perfect ranking gains all and none gains more.
         for rank in range(by_rank.shape[2]):
-            values[chunk] += discount[rank] * by_rank[:, :, rank]
-    return _mean_over_views(values / np.where(ideal > 0, ideal, 1.0)[:, None], relevant)
+            total += discount[rank] * by_rank[:, :, rank]
+        return total
+
+    return _mean_over_views(ranks, relevant, k, gained, ideal)
 
 
 def ndcg_candidates(ranks: Integers, relevant: Bools, k: int) -> PerQuery:
@@ -80,19 +80,31 @@ def _check(ranks: Integers, relevant: Bools, k: int) -> None:
         raise ValueError(f"k must be at least 1, not {k}")
 
 
-def _relevant_by_rank(ranks: Integers, relevant: Bools, k: int) -> Iterator[tuple[slice, Bools]]:
-    """Yield some queries and whether the item at each rank of their top k is relevant, (n, M, min(k, K))."""
+def _any_hit(by_rank: Bools) -> Floats:
+    return np.asarray(by_rank.any(axis=2), np.float64)
+
+
+def _mean_over_views(
+    ranks: Integers,
+    relevant: Bools,
+    k: int,
+    value: Callable[[Bools], Floats],
+    ideal: Floats | None = None,
+) -> PerQuery:
+    """Average over views what *value* gives for (n, M, min(k, K)), the relevance at each rank of a top k.
+
+    With *ideal* (N,) each view's value is divided by that of its query.
+    """
     queries, views, items = ranks.shape
+    if views == 0:
+        return PerQuery.all_undefined(queries, NO_VIEWS)
+    without = np.sum(relevant, axis=1) == 0
+    best = np.ones(queries) if ideal is None else np.where(without, 1.0, ideal)
+    means = np.empty(queries)
     for chunk in query_chunks(queries, views * items):
         require_strict_ranks(ranks[chunk])
         by_rank = np.empty(ranks[chunk].shape, np.bool_)
         along = np.broadcast_to(relevant[chunk, None, :], by_rank.shape)
         np.put_along_axis(by_rank, ranks[chunk].astype(np.intp), along, 2)
-        yield chunk, by_rank[:, :, :k]
-
-
-def _mean_over_views(values: Floats, relevant: Bools) -> PerQuery:
-    if values.shape[1] == 0:
-        return PerQuery.all_undefined(len(values), NO_VIEWS)
-    without = np.sum(relevant, axis=1) == 0
-    return PerQuery.of(values.mean(axis=1), without, NO_RELEVANT_CANDIDATE)
+        means[chunk] = (value(by_rank[:, :, :k]) / best[chunk, None]).mean(axis=1)
+    return PerQuery.of(means, without, NO_RELEVANT_CANDIDATE)

@@ -112,7 +112,9 @@ def ppi_of_pairs(
             np.maximum(highest, share, out=highest, where=counted)
             np.minimum(lowest, share, out=lowest, where=counted)
             cells += counted
-    return np.where(cells >= 2, highest - lowest, 0.0).T, cells.T
+    spread = np.where(cells >= 2, highest - lowest, 0.0)
+    # Rows of their own, so that a query's sum rounds the same in every batch.
+    return np.ascontiguousarray(spread.T), np.ascontiguousarray(cells.T)
 
 
 def position_buckets(items: int, buckets: int = 3) -> Integers:
