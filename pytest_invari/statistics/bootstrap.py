@@ -129,7 +129,7 @@ def _interval(
         return Interval.without_bounds(estimate, count, undefined, "percentile", level)
     drawn = np.concatenate([weighted(block) for block in resample_weights(count, replicates, seed_id)])
     low, high = percentile_bounds(drawn, level)
-    error = float(drawn.std(ddof=1)) if replicates > 1 else float("nan")
+    error = float((drawn - estimate).std(ddof=1)) if replicates > 1 else float("nan")
     return Interval(
         estimate, low, high, count, undefined, standard_error=error, level=level, replicates=replicates
     )
