@@ -27,6 +27,8 @@ __all__ = ["Stella", "make"]
 # P1 gives no figures for these two; they are those of its public code.
 NEGLIGIBLE = 1e-6
 STILL_UPDATES = 3
+# Entropies nearer than this are equal: which of them is lower is chance.
+ROUNDING = 1e-12
 
 
 def make(
@@ -175,7 +177,7 @@ class _Belief:
         entropy = -math.fsum(p * math.log(p) for p in posterior.values() if p > 0)
         self.still = self.still + 1 if abs(entropy - self.entropy) <= NEGLIGIBLE else 0
         self.entropy = entropy
-        if self.best is None or entropy < self.best[0]:
+        if self.best is None or entropy < self.best[0] - ROUNDING:
             self.best = entropy, posterior, answer
 
     def ranking(self, calibration_calls: int) -> Ranking:
