@@ -1,0 +1,43 @@
+"""The hooks that a conftest or a plugin may implement, each with an example.
+
+Mark an implementation in a conftest with ``@pytest.hookimpl(optionalhook=True)``; otherwise pytest refuses
+that conftest when the plugin is switched off with ``-p no:invari``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+__all__ = ["pytest_invari_rerankers", "pytest_invari_update_report"]
+
+
+def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # type: ignore[empty-body]
+    """Name rerankers for ``--reranker``; called once, before any suite is read.
+
+    A value is a reranker, a class or factory that makes one, a plain function of a query and its
+    candidates' texts that returns a score for each, or a text MODULE:ATTRIBUTE that is imported only when
+    chosen. Names of several implementations are joined; a name given twice is an error.
+
+    Example::
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_rerankers(config):
+            def longest_first(context, texts):
+                return [len(text) for text in texts]
+
+            return {"longest_first": longest_first, "search": "shop.search:make_reranker"}
+    """
+
+
+def pytest_invari_update_report(config: pytest.Config, report: dict[str, Any]) -> None:
+    """Change the JSON report of ``--invari-json`` before it is written; called once, in the controller.
+
+    Example::
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_update_report(config, report):
+            report["environment"]["commit"] = os.environ.get("GITHUB_SHA")
+    """

@@ -1,0 +1,251 @@
+"""The command line options and their ini twins: their help, how each value is read, and what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["ALIAS", "Settings", "add_alias", "add_options", "read_settings"]
+
+ALIAS = "--reranker"
+
+
+class _BadValueError(ValueError):
+    """A value that an option does not take; the message says what it takes."""
+
+
+@dataclass(frozen=True)
+class _Option:
+    """One option ``--invari-NAME`` with its ini twin ``invari_NAME``.
+
+    A *many* option may be repeated; a *flag* takes no value. *read* turns the text into the setting.
+    """
+
+    name: str
+    help: str
+    read: Callable[[str], Any] = str
+    metavar: str = ""
+    many: bool = False
+    flag: bool = False
+
+    @property
+    def switch(self) -> str:
+        return "--invari-" + self.name
+
+    @property
+    def key(self) -> str:
+        return "invari_" + self.name.replace("-", "_")
+
+    @property
+    def setting(self) -> str:
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user chose, the command line before the ini file. None or empty: the suite's own choice."""
+
+    suite: tuple[str, ...] = ()
+    reranker: tuple[str, ...] = ()
+    profile: str = ""
+    dataset: tuple[str, ...] = ()
+    k: tuple[int, ...] = ()
+    views: int | None = None
+    queries: int | None = None
+    seed: int | None = None
+    baseline: str = ""
+    strict: bool = False
+    records: Path | None = None
+    replay: bool = False
+    model: str = ""
+    device: str = "auto"
+    dtype: str = "auto"
+    batch_tokens: int = 0
+    trust_remote_code: bool = False
+    calibrate: bool = False
+    list: bool = False
+    json: Path | None = None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option but the alias, and its ini key."""
+    group = parser.getgroup(
+        "invari", "invari: is a reranker's preference stable when its input is reordered?"
+    )
+    for option in _options():
+        shown = {"metavar": option.metavar} if option.metavar else {}
+        action = "store_true" if option.flag else "append" if option.many else "store"
+        group.addoption(
+            option.switch, action=action, dest=option.key, default=None, help=option.help, **shown
+        )
+        if option.name == "list":
+            continue
+        kind: Any = "bool" if option.flag else "args" if option.many else None
+        parser.addini(option.key, f"default of {option.switch}", type=kind, default=None)
+
+
+def add_alias(parser: pytest.Parser) -> bool:
+    """Register ``--reranker`` unless somebody else has it; return whether it is ours.
+
+    It is done after plugins and conftests are loaded, so that theirs wins and does not crash on ours.
+    """
+    _, unknown = parser.parse_known_and_unknown_args([f"{ALIAS}=probe"])
+    if not unknown:
+        return False
+    parser.getgroup("invari").addoption(
+        ALIAS, action="append", dest="invari_reranker", metavar="NAME", help="short for --invari-reranker"
+    )
+    return True
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Resolve all options.
+
+    Raises:
+        pytest.UsageError: a value is not one that its option takes.
+    """
+    chosen: dict[str, Any] = {}
+    for option in _options():
+        value = config.getoption(option.key)
+        source = option.switch
+        if value is None and option.name != "list":
+            value = config.getini(option.key)
+            source = f"ini key {option.key}"
+        if value is None or value == "" or value == []:
+            continue
+        try:
+            chosen[option.setting] = _read(option, value)
+        except _BadValueError as error:
+            raise pytest.UsageError(f"{source}: {error}") from None
+    return Settings(**chosen)
+
+
+def _read(option: _Option, value: Any) -> Any:
+    if option.flag:
+        return bool(value)
+    if not option.many:
+        return option.read(str(value).strip())
+    read = [one for text in value for one in _as_sequence(option.read(str(text).strip()))]
+    return tuple(dict.fromkeys(read))
+
+
+def _as_sequence(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _text(value: str) -> str:
+    if not value:
+        raise _BadValueError("the value is empty")
+    return value
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        # isdecimal alone would take other scripts' digits, and int() also "1_0" and " 1".
+        if not (text.isascii() and text.isdecimal()) or int(text) < least:
+            raise _BadValueError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return read
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    return tuple(_whole(1)(part.strip()) for part in text.split(","))
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise _BadValueError(f"{text!r} is not one of {', '.join(choices)}")
+        return text
+
+    return read
+
+
+def _device(text: str) -> str:
+    kind, colon, index = text.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (colon and (kind != "cuda" or not index.isdecimal())):
+        raise _BadValueError(f"{text!r} is not one of auto, cpu, cuda, cuda:N")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(_text(text)).expanduser()
+
+
+def _options() -> tuple[_Option, ...]:
+    return (
+        _Option(
+            "suite",
+            "run this suite: a packaged one (see --invari-list) or the path of your own TOML file; may be "
+            "repeated. It replaces the default test paths; paths you give are run as well.",
+            _text,
+            "NAME|PATH",
+            many=True,
+        ),
+        _Option(
+            "reranker",
+            f"test this reranker: NAME, NAME:OPTION=VALUE,… or MODULE:ATTRIBUTE, for example sgs, "
+            f"sgs:select=2 or shop.search:rerank; may be repeated. {ALIAS} is short for it.",
+            _text,
+            "NAME",
+            many=True,
+        ),
+        _Option(
+            "profile",
+            "how much to measure: a profile of the suite, for example quick or paper.",
+            _text,
+            "NAME",
+        ),
+        _Option(
+            "dataset",
+            "use this data set in place of the profile's: a name (see --invari-list), a task file (.parquet, "
+            ".jsonl) or a MovieLens folder or zip; may be repeated.",
+            _text,
+            "NAME|PATH",
+            many=True,
+        ),
+        _Option(
+            "k", "list length in place of the profile's; several as 10,25.", _lengths, "K[,K]", many=True
+        ),
+        _Option("views", "number of orders in which each query's candidates are shown.", _whole(2), "M"),
+        _Option("queries", "number of queries; intervals shrink with their square root.", _whole(1), "N"),
+        _Option("seed", "seed of the views, for a fresh draw of orders (default 0).", _whole(0), "SEED"),
+        _Option("baseline", "compare with this reranker in place of the suite's baseline.", _text, "NAME"),
+        _Option("strict", "an undecided criterion fails, as a release gate wants it.", flag=True),
+        _Option(
+            "records",
+            "keep every ranking in this folder as Parquet; a run that was interrupted goes on from there.",
+            _path,
+            "DIR",
+        ),
+        _Option("replay", "judge the rankings kept in --invari-records again; no model is run.", flag=True),
+        _Option(
+            "model",
+            "language model: a folder, a GGUF file or a model id in the local cache (default: the embedded "
+            "SmolLM2-135M-Instruct).",
+            _text,
+            "ID|PATH",
+        ),
+        _Option(
+            "device", "where the model runs: auto, cpu, cuda or cuda:N (default auto).", _device, "DEVICE"
+        ),
+        _Option(
+            "dtype",
+            "numbers the model computes with: auto, float32, bfloat16 or float16 (default auto: bfloat16 on "
+            "CUDA, float32 on the CPU).",
+            _one_of("auto", "float32", "bfloat16", "float16"),
+            "DTYPE",
+        ),
+        _Option(
+            "batch-tokens", "most tokens in one batch of the model (default: the engine's).", _whole(1), "N"
+        ),
+        _Option("trust-remote-code", "let a model's own Python code run; read it first.", flag=True),
+        _Option("calibrate", "calibrate again where a method (stella) has a stored calibration.", flag=True),
+        _Option("list", "list suites, rerankers, data sets and metrics, one line each, and exit.", flag=True),
+        _Option("json", "write the results to this file as invari-report/1.", _path, "FILE"),
+    )
