@@ -26,7 +26,7 @@ def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # t
         @pytest.hookimpl(optionalhook=True)
         def pytest_invari_rerankers(config):
             def longest_first(context, texts):
-                return [len(text) for text in texts]
+                return [float(len(text)) for text in texts]
 
             return {"longest_first": longest_first, "search": "shop.search:make_reranker"}
     """
