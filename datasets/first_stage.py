@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_invari.datasets.split import Split
+from pytest_invari.errors import InvariError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -48,7 +49,12 @@ class ItemCosine:
     """
 
     def __init__(self, split: Split) -> None:
-        from scipy.sparse import csr_array
+        try:
+            from scipy.sparse import csr_array
+        except ImportError:
+            raise InvariError(
+                'making candidate lists from ratings needs scipy; run: pip install "pytest-invari[analysis]"'
+            ) from None
 
         item, offsets = split.training_positives()
         shape = (len(split.users), len(split.items))
