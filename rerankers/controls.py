@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Ranking, RankingError, Request, rank_all, seeded_hash
-from pytest_invari.rerankers.wrapping import Wrapper, calls_of
+from pytest_invari.rerankers.wrapping import Wrapper, calls_of, order_seed
 from pytest_invari.tasks import Task, TaskSet
 from pytest_invari.views import shuffled
 
@@ -116,7 +116,7 @@ class RandomOrder(_SeededControl):
     name = "random"
 
     def _ranking(self, request: Request) -> Ranking:
-        order = shuffled(request.ids, "random", self.seed, request.query_id, *request.ids)
+        order = shuffled(request.ids, "random", self.seed, request.query_id, order_seed(request))
         return Ranking.from_order(request, order)
 
 
@@ -250,11 +250,12 @@ class Biased(_TaskControl):
         if self.relevance:
             self._task(request)
         last = max(1, len(request.candidates) - 1)
+        order = order_seed(request)
         scores = {}
         for position, item in enumerate(request.ids):
             score = self.utility(request.query_id, item) + self.beta * (1 - 2 * position / last)
             if self.noise:
-                score += self.noise * _normal("noise", self.seed, request.query_id, request.ids, item)
+                score += self.noise * _normal("noise", self.seed, request.query_id, order, item)
             scores[item] = score
         return Ranking.from_scores(request, scores, tie_seed=self.seed)
 

@@ -8,9 +8,18 @@ from typing import Literal
 
 from pytest_invari.adapt import fingerprint_of
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import Ranking, Request, Reranker, Status
+from pytest_invari.protocol import Ranking, Request, Reranker, Status, seeded_hash
 
-__all__ = ["DEFAULT_BATCH", "InnerSeed", "Wrapper", "at_least", "calls_of", "shuffle_seed", "worst_status"]
+__all__ = [
+    "DEFAULT_BATCH",
+    "InnerSeed",
+    "Wrapper",
+    "at_least",
+    "calls_of",
+    "order_seed",
+    "shuffle_seed",
+    "worst_status",
+]
 
 # How many requests a reranker is handed at once when it does not say how many it wants.
 DEFAULT_BATCH = 64
@@ -69,8 +78,13 @@ def shuffle_seed(method: str, inner_seed: InnerSeed, seed: int, request: Request
     ``"request"`` takes the outer order in, so that two views of a query are shuffled differently;
     ``"query"`` does not, so that a method over an order-invariant base is invariant itself.
     """
-    outer = request.ids if inner_seed == "request" else ()
-    return (method, seed, request.query_id, *outer)
+    outer = order_seed(request) if inner_seed == "request" else ""
+    return (method, seed, request.query_id, outer)
+
+
+def order_seed(request: Request) -> str:
+    """Return a short text that stands for the order of the candidates."""
+    return seeded_hash(*request.ids).hex()
 
 
 def worst_status(answers: Iterable[Ranking]) -> Status:

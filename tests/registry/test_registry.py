@@ -146,7 +146,7 @@ def test_faults_of_references_are_one_line_with_the_place(project: Any) -> None:
         "syntax:rank": r"importing 'syntax' raised SyntaxError: .*syntax.py, line 1\)",
         "raises:rank": r"importing 'raises' raised RuntimeError: first line second line "
         rf"\({root}/raises.py, line 2\)",
-        "lacks:rank": r"importing 'lacks' raised ModuleNotFoundError: No module named 'not_installed_anywhere' "
+        "lacks:rank": r"importing 'lacks' raised ModuleNotFoundError: No module named .* "
         rf"\({root}/lacks.py, line 2\)",
         "pkg.inner:rnk": r"unknown attribute of pkg.inner 'rnk'\. Did you mean 'rank'\? Known: rank\.",
         "sgs:select": r"options are written OPTION=VALUE, as in sgs:OPTION=VALUE",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all
+from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.views import shuffled
 
 METHODS = [
@@ -23,14 +23,14 @@ METHODS = [
 ]
 
 
-def outer(request: Request, inner_seed: str) -> tuple[str, ...]:
-    return request.ids if inner_seed == "request" else ()
+def outer(request: Request, inner_seed: str) -> str:
+    return seeded_hash(*request.ids).hex() if inner_seed == "request" else ""
 
 
 def naive_bootstrapping(base: Reranker, request: Request, n: int, inner_seed: str) -> list[str]:
     points = dict.fromkeys(request.ids, 0)
     for step in range(n):
-        seed = ("bootstrapping", 0, request.query_id, *outer(request, inner_seed), step)
+        seed = ("bootstrapping", 0, request.query_id, outer(request, inner_seed), step)
         order = request.ids if step == 0 else shuffled(request.ids, *seed)
         ranked = base.rank(request.select(order)).order
         for item in request.ids:
@@ -43,7 +43,7 @@ def naive_sgs(base: Reranker, request: Request, select: int, inner_seed: str) ->
     remaining, chosen, calls = list(request.ids), list[str](), 0
     while len(remaining) > 1:
         if calls > 0:
-            seed = ("sgs", 0, request.query_id, *outer(request, inner_seed), calls)
+            seed = ("sgs", 0, request.query_id, outer(request, inner_seed), calls)
             remaining = list(shuffled(remaining, *seed))
         ranked = base.rank(request.select(remaining)).order
         calls += 1
@@ -59,7 +59,7 @@ def naive_stella(
     entropies = [math.log(len(request.ids))]
     seen = []
     for step in range(updates):
-        seed = ("stella", 0, request.query_id, *outer(request, inner_seed), step)
+        seed = ("stella", 0, request.query_id, outer(request, inner_seed), step)
         order = request.ids if step == 0 else shuffled(request.ids, *seed)
         ranked = base.rank(request.select(order)).order
         first = order.index(ranked[0])
