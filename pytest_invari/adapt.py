@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
+from pytest_invari.locate import one_line
 from pytest_invari.parameters import OptionValue, bind_options
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker
@@ -134,7 +135,7 @@ def make_reranker(target: object, build: Build, options: Mapping[str, OptionValu
     except InvariError as error:
         raise InvariError(f"{who}: {error}") from None
     except Exception as error:
-        raise InvariError(f"{who}: making it raised {type(error).__name__}: {error}") from error
+        raise InvariError(f"{who}: making it raised {type(error).__name__}: {one_line(error)}") from error
     if isinstance(made, Reranker) and not isinstance(made, type):
         return made
     if callable(made) and _is_plain(made, _parameters(made, who)):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError, unknown_name
 
-__all__ = ["first_sentence", "load_entry_point", "load_object", "provider"]
+__all__ = ["first_sentence", "load_entry_point", "load_object", "one_line", "provider"]
 
 OWN_PACKAGE = "pytest_invari"
 
@@ -57,7 +57,7 @@ def load_entry_point(point: EntryPoint, kind: str) -> object:
         return point.load()
     except Exception as error:
         who = f"{kind} {point.name!r} of {provider(point)} cannot be loaded"
-        raise InvariError(f"{who}: {type(error).__name__}: {_one_line(error)}") from error
+        raise InvariError(f"{who}: {type(error).__name__}: {one_line(error)}") from error
 
 
 def provider(point: EntryPoint) -> str:
@@ -78,6 +78,11 @@ def first_sentence(point: EntryPoint) -> str:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == point.attr:
             return (ast.get_docstring(node) or "").partition("\n")[0]
     return ""
+
+
+def one_line(error: Exception) -> str:
+    """Return an exception's message without its line breaks."""
+    return " ".join(str(error).split()) or "no message"
 
 
 def _make_importable(top_level: str, roots: Sequence[Path]) -> None:
@@ -101,8 +106,4 @@ def _is_parent(missing: str, module_name: str) -> bool:
 def _import_fault(module_name: str, error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f" ({frame.filename}, line {frame.lineno})" if not frame.filename.startswith("<") else ""
-    return f"importing {module_name!r} raised {type(error).__name__}: {_one_line(error)}{place}"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or "no message"
+    return f"importing {module_name!r} raised {type(error).__name__}: {one_line(error)}{place}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.adapt import make_reranker
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.locate import first_sentence, load_entry_point, load_object, provider
+from pytest_invari.locate import first_sentence, load_entry_point, load_object, one_line, provider
 from pytest_invari.parameters import OptionValue
 from pytest_invari.pyproject import RerankerTable, read_reranker_tables
 
@@ -264,7 +264,7 @@ def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:
         raise
     except Exception as error:
         who = f"data set {point.name!r} of {provider(point)}"
-        raise InvariError(f"{who}: loading it raised {type(error).__name__}: {error}") from error
+        raise InvariError(f"{who}: loading it raised {type(error).__name__}: {one_line(error)}") from error
     if not isinstance(tasks, TaskSet):
         raise InvariError(f"data set {point.name!r} of {provider(point)} gave a {type(tasks).__name__}")
     return tasks if all(len(task.candidates) == k for task in tasks.tasks) else tasks.at_k(k)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all
-from pytest_invari.rerankers.stella_calibration import Calibrator
+from pytest_invari.rerankers.stella_calibration import Calibration, Calibrator
 from pytest_invari.rerankers.wrapping import (
     InnerSeed,
     Wrapper,
@@ -68,7 +68,7 @@ class Stella(Wrapper):
     whole list when the information gain ln K − H is at most 1e-6. When a call fails, so does the request.
 
     T is calibrated for one list length: a list of another length fails. Calibration is not part of a
-    ranking's cost; its calls stand in ``diagnostics["calibration_calls"]``.
+    ranking's cost; its calls, and those of them that failed, stand in the diagnostics.
 
     Cost: at most *updates* calls, depth the same (times the base's own).
     """
@@ -115,7 +115,7 @@ class Stella(Wrapper):
             answers = rank_all(self.base, [belief.next_request() for belief in waiting])
             for belief, answer in zip(waiting, answers, strict=True):
                 belief.update(answer, calibration.log_transitions)
-        return [belief.ranking(calibration.calls) for belief in beliefs]
+        return [belief.ranking(calibration) for belief in beliefs]
 
     def expected_calls(self, k: int) -> int:
         """Return the most it may need; it often stops before."""
@@ -180,7 +180,7 @@ class _Belief:
         if self.best is None or entropy < self.best[0] - ROUNDING:
             self.best = entropy, posterior, answer
 
-    def ranking(self, calibration_calls: int) -> Ranking:
+    def ranking(self, calibration: Calibration) -> Ranking:
         if self.fault:
             return Ranking.failed(self.fault, self.cost)
         if self.best is None:
@@ -196,7 +196,8 @@ class _Belief:
             diagnostics={
                 "updates": len(self.answers),
                 "information_gain": gain,
-                "calibration_calls": calibration_calls,
+                "calibration_calls": calibration.calls,
+                "calibration_failed": calibration.failed,
             },
         )
 

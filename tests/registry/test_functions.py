@@ -184,7 +184,7 @@ def test_rerankers_classes_factories_and_callables_are_told_apart(
 
 
 def raising() -> None:
-    raise ValueError("no such index")
+    raise ValueError("no such\nindex")
 
 
 def refusing() -> None:
