@@ -281,14 +281,20 @@ class _Source:
         from pyarrow import csv
 
         place = f"{self.path}{':' if self.path.is_file() else os.sep}{self.inside}{file}"
-        try:
+        options = csv.ConvertOptions(
+            include_columns=list(columns), column_types=columns, strings_can_be_null=False
+        )
+
+        def read(threads: bool) -> pa.Table:
             with self._open(file) as opened:
-                table = csv.read_csv(
-                    opened,
-                    convert_options=csv.ConvertOptions(
-                        include_columns=list(columns), column_types=columns, strings_can_be_null=False
-                    ),
-                )
+                return csv.read_csv(opened, csv.ReadOptions(use_threads=threads), convert_options=options)
+
+        try:
+            try:
+                table = read(threads=True)
+            except pa.ArrowInvalid:
+                # Read again in one thread: only then does the error say which row it is about.
+                table = read(threads=False)
         except KeyError:
             raise InvariError(
                 f"{place}: lacks one of the columns {', '.join(columns)}; expected is {EXPECTED}"

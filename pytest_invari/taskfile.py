@@ -182,7 +182,7 @@ def _read_parquet(path: Path) -> tuple[Iterator[tuple[str, Any]], str]:
 
     try:
         with path.open("rb") as opened:
-            table = pq.ParquetFile(opened).read()
+            table = pq.ParquetFile(opened, page_checksum_verification=True).read()
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else "no reason given"
         raise InvariError(f"{path}: is not a Parquet file that can be read ({reason})") from None
@@ -212,7 +212,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], description: str) -> 
     schema = _schema().with_metadata({DESCRIPTION_KEY: description.encode()})
     table = pa.Table.from_pylist(rows, schema=schema)
     with atomic_file(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
 # The schema, checked the same way whatever the file

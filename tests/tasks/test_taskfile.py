@@ -242,6 +242,16 @@ def test_damaged_parquet_is_refused(damage: Callable[[bytes], bytes], tmp_path: 
     assert refusal(path).startswith("is not a Parquet file that can be read (")
 
 
+def test_single_damaged_byte_in_the_data_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write_tasks(path, TaskSet.of("t", [sample_task()]))
+    data = bytearray(path.read_bytes())
+    end = int(pq.ParquetFile(path).metadata.row_group(0).column(0).total_compressed_size)
+    data[4 + end - 2] ^= 1
+    path.write_bytes(data)
+    assert refusal(path).startswith("is not a Parquet file that can be read (")
+
+
 def test_empty_files_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([row()]).slice(0, 0), tmp_path / "none.parquet")
     (tmp_path / "none.jsonl").write_text("\n")
