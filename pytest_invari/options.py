@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-__all__ = ["ALIAS", "Settings", "add_alias", "add_options", "read_settings"]
+__all__ = ["ALIAS", "Settings", "add_alias", "add_options", "read_settings", "reranker_switch"]
 
 ALIAS = "--reranker"
+
+_ALIAS_IS_TAKEN = pytest.StashKey[bool]()
 
 
 class _BadValueError(ValueError):
@@ -88,18 +90,25 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.key, f"default of {option.switch}", type=kind, default=None)
 
 
-def add_alias(parser: pytest.Parser) -> bool:
-    """Register ``--reranker`` unless somebody else has it; return whether it is ours.
+def add_alias(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Register ``--reranker`` unless somebody else has it.
 
     It is done after plugins and conftests are loaded, so that theirs wins and does not crash on ours.
     """
     _, unknown = parser.parse_known_and_unknown_args([f"{ALIAS}=probe"])
     if not unknown:
-        return False
+        config.stash[_ALIAS_IS_TAKEN] = True
+        return
     parser.getgroup("invari").addoption(
         ALIAS, action="append", dest="invari_reranker", metavar="NAME", help="short for --invari-reranker"
     )
-    return True
+
+
+def reranker_switch(config: pytest.Config) -> str:
+    """The option by which a reranker is named in this run, to be told to the user."""
+    if config.stash.get(_ALIAS_IS_TAKEN, False):
+        return f"--invari-reranker=NAME ({ALIAS} belongs to another plugin or conftest here)"
+    return f"{ALIAS}=NAME"
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -113,8 +122,11 @@ def read_settings(config: pytest.Config) -> Settings:
         value = config.getoption(option.key)
         source = option.switch
         if value is None and option.name != "list":
-            value = config.getini(option.key)
             source = f"ini key {option.key}"
+            try:
+                value = config.getini(option.key)
+            except ValueError as error:
+                raise pytest.UsageError(f"{source}: {error}") from None
         if value is None or value == "" or value == []:
             continue
         try:

@@ -1,0 +1,138 @@
+"""The bench of one process: measures each subject once for all of its checks, and remembers what broke."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_invari.errors import InvariError
+from pytest_invari.reports.results import Summary, summarise, table_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_invari.checks import Check
+    from pytest_invari.measure import Laboratory, Measured, Plan
+    from pytest_invari.registry import RerankerSpec
+    from pytest_invari.statistics.interval import Interval
+
+__all__ = ["Bench"]
+
+_Subject = tuple[str, "Plan"]
+
+
+class Bench:
+    """What items share. A subject that could not be loaded or measured is not tried again."""
+
+    def __init__(self, laboratory: Laboratory, checks: Iterable[Check], strict: bool) -> None:
+        self.strict = strict
+        self._laboratory = laboratory
+        self._checks = tuple(checks)
+        self._prepared: set[_Subject] = set()
+        self._measured: dict[_Subject, Measured] = {}
+        self._summaries: dict[_Subject, Summary] = {}
+        self._broken: dict[_Subject, str] = {}
+
+    def check(self) -> None:
+        """Refuse what can be refused before a model is loaded.
+
+        Raises:
+            InvariError: as :meth:`Laboratory.check`.
+        """
+        for spec, plan in dict.fromkeys(
+            (spec, check.plan) for check in self._checks for spec in _specs(check)
+        ):
+            self._laboratory.check(spec, plan)
+
+    def prepare(self, check: Check) -> None:
+        """Load the check's reranker and its baseline; a fault is told by :meth:`interval`."""
+        for spec in _specs(check):
+            subject = (spec.label, check.plan)
+            if subject not in self._prepared and subject not in self._broken:
+                with _Remembered(self._broken, subject):
+                    self._laboratory.prepare(spec, check.plan)
+                self._prepared.add(subject)
+
+    def is_measured(self, check: Check) -> bool:
+        """Whether nothing is left to measure for this check."""
+        subjects = [(spec.label, check.plan) for spec in _specs(check)]
+        return all(subject in self._measured or subject in self._broken for subject in subjects)
+
+    def interval(self, check: Check) -> Interval | str:
+        """The interval to judge, or the fault that leaves none."""
+        measured = []
+        for spec in _specs(check):
+            outcome = self._measure(spec, check)
+            if isinstance(outcome, str):
+                whose = "" if spec is check.reranker else f"baseline {spec.label}: "
+                return f"{whose}{outcome}"
+            measured.append(outcome)
+        name = check.criterion.metric.name
+        if check.criterion.is_relative:
+            return measured[0].difference(measured[1], name)
+        return measured[0].interval(name)
+
+    def summaries(self, check: Check) -> list[Summary]:
+        """What was measured of the check's reranker and its baseline."""
+        found = []
+        for spec in _specs(check):
+            subject = (spec.label, check.plan)
+            if subject not in self._measured:
+                continue
+            if subject not in self._summaries:
+                wanted = [other.criterion.metric.name for other in self._checks if other.plan == check.plan]
+                metrics = table_metrics(check.plan.k, wanted)
+                self._summaries[subject] = summarise(self._measured[subject], spec.label, metrics)
+            found.append(self._summaries[subject])
+        return found
+
+    def _measure(self, spec: RerankerSpec, check: Check) -> Measured | str:
+        subject = (spec.label, check.plan)
+        if subject not in self._measured and subject not in self._broken:
+            with _Remembered(self._broken, subject):
+                self._measured[subject] = self._laboratory.measure(spec, check.plan)
+        if subject in self._broken:
+            return self._broken[subject]
+        measured = self._measured[subject]
+        return _failures(measured, check) or measured
+
+
+class _Remembered:
+    """Notes an error of a subject. A user's mistake is then told in one line; another is raised, once."""
+
+    def __init__(self, broken: dict[_Subject, str], subject: _Subject) -> None:
+        self._broken, self._subject = broken, subject
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if isinstance(error, InvariError):
+            self._broken[self._subject] = f"nothing measured: {error}"
+            return True
+        self._broken[self._subject] = f"nothing measured: {type(error).__name__}: {error}"
+        return False
+
+
+def _specs(check: Check) -> list[RerankerSpec]:
+    return [check.reranker] if check.baseline is None else [check.reranker, check.baseline]
+
+
+def _failures(measured: Measured, check: Check) -> str:
+    """Failed rankings under the strict policy, the first one with its query, view and fault."""
+    if check.plan.on_failure != "strict" or not measured.failure_count:
+        return ""
+    if check.criterion.metric.family == "invalid_view_rate":
+        return ""
+    first = measured.failures[0]
+    total = len(measured.tasks.tasks) * check.plan.views
+    return (
+        f"{measured.failure_count} of {total} rankings failed, the first for query {first.query_id!r}, "
+        f"view {first.view!r}: {_short(first.fault)}"
+    )
+
+
+def _short(fault: str, most: int = 300) -> str:
+    """A reranker's own words, at a length that leaves one line readable."""
+    return fault if len(fault) <= most else f"{fault[:most]}…"

@@ -1,0 +1,223 @@
+"""From suites, rerankers and settings to the checks of a run, without measuring anything."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_invari.criteria import BASELINE, Criterion
+from pytest_invari.errors import InvariError
+from pytest_invari.measure import Plan
+from pytest_invari.options import Settings
+from pytest_invari.registry import RerankerSpec
+from pytest_invari.suite import Profile, Suite
+
+__all__ = ["Check", "Expansion", "LeftOut", "dataset_label", "expand", "select", "specs_in_ids"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One criterion for one subject: a reranker on one data set at one list length."""
+
+    suite: Suite
+    profile: Profile
+    criterion: Criterion
+    reranker: RerankerSpec
+    plan: Plan
+    baseline: RerankerSpec | None = None
+
+    @property
+    def subject(self) -> str:
+        """The subject's part of the id: ``sgs-movielens_small-K10``."""
+        return f"{_id_text(self.reranker.label)}-{dataset_label(self.plan.dataset)}-K{self.plan.k}"
+
+    @property
+    def name(self) -> str:
+        """The item's name: ``loc[sgs-movielens_small-K10]``."""
+        return f"{self.criterion.name}[{self.subject}]"
+
+    @property
+    def id(self) -> str:
+        """The whole id, the same from every folder: ``recsys26::loc[sgs-movielens_small-K10]``."""
+        return f"{self.suite.name}::{self.name}"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A criterion that is not checked for a subject, and why."""
+
+    suite: str
+    criterion: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """All checks of a run in the order in which they run, and what was left out."""
+
+    checks: tuple[Check, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings: Settings) -> Expansion:
+    """Cross suites with rerankers, data sets, list lengths and criteria, in this order.
+
+    It is pure, so that every worker and the controller of pytest-xdist come to the same checks.
+
+    Raises:
+        InvariError: two suites or subjects share an id; a criterion does not fit the list length or
+            names a baseline that is not set; or nothing is left to check.
+    """
+    checks: dict[str, Check] = {}
+    left_out: list[LeftOut] = []
+    paths: dict[str, Path] = {}
+    for suite in suites:
+        if paths.setdefault(suite.name, suite.path) != suite.path:
+            raise InvariError(
+                f"{paths[suite.name]} and {suite.path} are both named {suite.name!r}; rename one"
+            )
+        profile = suite.profile(settings.profile)
+        for reranker in rerankers:
+            for plan in _plans(suite, profile, settings):
+                for criterion in suite.criteria:
+                    check = _check(suite, profile, criterion, reranker, plan, settings)
+                    reason = _left_out_because(check, suite.criteria)
+                    if reason is None:
+                        continue
+                    if reason:
+                        left_out.append(LeftOut(suite.name, criterion.name, check.subject, reason))
+                    elif check.id in checks:
+                        raise InvariError(_same_id(check, checks[check.id]))
+                    else:
+                        checks[check.id] = check
+    if not checks:
+        first = left_out[0]
+        raise InvariError(f"suite {first.suite!r} has nothing to check: {first.criterion}: {first.reason}")
+    return Expansion(tuple(checks.values()), tuple(left_out))
+
+
+def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
+    """Keep the checks that *ids* name; an id without brackets means its criterion for every subject.
+
+    What is left out is not told then: the user has said what to run.
+
+    Raises:
+        InvariError: an id names none of the checks.
+    """
+    chosen: set[str] = set()
+    for wanted in ids:
+        found = [check.id for check in expansion.checks if wanted in (check.id, check.id.partition("[")[0])]
+        if not found:
+            raise InvariError(_no_such_check(wanted, expansion))
+        chosen.update(found)
+    return Expansion(tuple(check for check in expansion.checks if check.id in chosen))
+
+
+def specs_in_ids(ids: Iterable[str], suites: Sequence[Suite], settings: Settings) -> list[str]:
+    """The rerankers named in pasted ids, for a run that gives no other.
+
+    The bracket holds reranker, data set and length joined by "-", which either name may contain too, so
+    the data sets that the suites use decide where the first ends. An id that does not fit is left to
+    :func:`select` to refuse.
+    """
+    found: dict[str, None] = {}
+    for wanted in ids:
+        suite = next((suite for suite in suites if suite.name == wanted.partition("::")[0]), None)
+        inside = re.search(r"\[(.+)-K\d+\]$", wanted)
+        if suite is None or inside is None:
+            continue
+        datasets = settings.dataset or suite.profile(settings.profile).datasets
+        for dataset in sorted(map(dataset_label, datasets), key=len, reverse=True):
+            if inside[1].endswith(f"-{dataset}"):
+                found[inside[1].removesuffix(f"-{dataset}")] = None
+                break
+    return list(found)
+
+
+def dataset_label(dataset: str) -> str:
+    """A data set's part of an id: its name, or the stem of its path."""
+    path = Path(dataset)
+    is_path = "/" in dataset or "\\" in dataset or path.suffix in (".parquet", ".jsonl", ".zip")
+    return _id_text(path.stem if is_path else dataset)
+
+
+def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
+    return [
+        Plan(
+            dataset=dataset,
+            k=k,
+            queries=profile.queries if settings.queries is None else settings.queries,
+            views=profile.views if settings.views is None else settings.views,
+            view_seed=profile.view_seed if settings.seed is None else settings.seed,
+            include_canonical=profile.include_canonical,
+            on_failure=suite.on_failure,
+        )
+        for dataset in settings.dataset or profile.datasets
+        for k in settings.k or profile.k
+    ]
+
+
+def _check(
+    suite: Suite,
+    profile: Profile,
+    criterion: Criterion,
+    reranker: RerankerSpec,
+    plan: Plan,
+    settings: Settings,
+) -> Check:
+    where = f"{criterion.place}: criterion {criterion.name!r}"
+    baseline = None
+    if criterion.is_relative:
+        name = criterion.baseline
+        if name == BASELINE:
+            name = settings.baseline or suite.baseline
+            if not name:
+                raise InvariError(
+                    f"{where} needs a baseline; set baseline under [suite] or give --invari-baseline=NAME"
+                )
+        baseline = RerankerSpec.parse(name)
+    cutoff = criterion.metric.k
+    if cutoff is not None and cutoff > plan.k:
+        raise InvariError(f"{where} looks at the top {cutoff}, but the lists have {plan.k} candidates")
+    return Check(suite, profile, criterion, reranker, plan, baseline)
+
+
+def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None:
+    """Why a check is left out, "" when it is not, None when another criterion of its name takes its place."""
+    criterion, profile, views = check.criterion, check.profile.name, check.plan.views
+    reason = criterion.left_out_because(profile, views)
+    if reason and any(
+        other.name == criterion.name and not other.left_out_because(profile, views) for other in criteria
+    ):
+        return None
+    if not reason and check.baseline == check.reranker:
+        return f"{check.reranker.label} is itself the baseline"
+    return reason
+
+
+def _same_id(one: Check, other: Check) -> str:
+    if one.reranker.label != other.reranker.label:
+        pair = f"rerankers {other.reranker.label!r} and {one.reranker.label!r}"
+    else:
+        pair = f"data sets {other.plan.dataset!r} and {one.plan.dataset!r}"
+    return f"{pair} would both be shown as {one.subject!r} in test ids; rename one"
+
+
+def _no_such_check(wanted: str, expansion: Expansion) -> str:
+    known = [check.id for check in expansion.checks]
+    for each in expansion.left_out:
+        if wanted.startswith(f"{each.suite}::{each.criterion}[{each.subject}]"):
+            return f"{wanted} is left out of this run: {each.reason}"
+    close = difflib.get_close_matches(wanted, [*known, *{one.partition("[")[0] for one in known}], n=1)
+    guess = f" Did you mean {close[0]}?" if close else ""
+    return f"no check is called {wanted}.{guess} --collect-only -q lists the {len(known)} of this run."
+
+
+def _id_text(text: str) -> str:
+    """Text for an id: without what pytest splits ids at, or what would confuse a terminal."""
+    plain = "".join(character if character.isprintable() else "_" for character in text)
+    return re.sub(r"[\[\]]", "_", plain).replace("::", ":")

@@ -1,0 +1,165 @@
+"""The pytest nodes: a suite is collected as a directory of checks, and a check passes, fails or is undecided.
+
+PYTEST_DONT_REWRITE: verdicts are composed messages, not asserts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_invari.criteria import Judgement, judge
+from pytest_invari.reports.results import carry, describe
+
+if TYPE_CHECKING:
+    from pytest_invari.bench import Bench
+    from pytest_invari.checks import Check
+
+__all__ = ["CheckItem", "SuiteNode"]
+
+
+class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class
+    """A criterion that is not met; shown as its message alone."""
+
+    # pytest shows the module of an exception unless it is builtins.
+    __module__ = "builtins"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, pytrace=False)
+
+
+class CheckUndecided(pytest.skip.Exception):  # type: ignore[name-defined,misc]  # as above
+    """A criterion that the measured queries do not decide; a skip to all that know no third verdict."""
+
+
+class SuiteNode(pytest.Directory):
+    """One suite of the run.
+
+    It is a directory at pytest's root path, so that conftest hooks of the project see its items, and
+    ``--lf`` does not skip it as a file that did not fail.
+    """
+
+    def __init__(self, *, checks: list[Check], bench: Bench, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._checks, self._bench = checks, bench
+        # -k does not look at the names of directories.
+        self.extra_keyword_matches.add(self.name)
+
+    def collect(self) -> Iterator[CheckItem]:
+        """The suite's checks, in the order of the expansion."""
+        for check in self._checks:
+            yield CheckItem.from_parent(
+                self, name=check.name, nodeid=check.id, check=check, bench=self._bench
+            )
+
+
+class CheckItem(pytest.Item):
+    """One check. ``nodeid`` is given, because pytest 9.2 would take the brackets apart."""
+
+    def __init__(self, *, check: Check, bench: Bench, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.check, self._bench = check, bench
+        self.judgement: Judgement | None = None
+        self.add_marker("invari")
+
+    def setup(self) -> None:
+        """Load what the check needs, so that ``--durations`` tells loading from measuring."""
+        with self._uncaptured():
+            self._bench.prepare(self.check)
+
+    def runtest(self) -> None:
+        """Measure, unless another check of the same subject has, and judge.
+
+        Raises:
+            CheckFailed: the criterion is not met, or nothing was measured.
+            CheckUndecided: the interval holds the bound, or there is too little to judge.
+        """
+        check = self.check
+        with self._uncaptured():
+            interval = self._bench.interval(check)
+        if isinstance(interval, str):
+            bound = check.criterion.limit(check.plan.k).value
+            judgement = Judgement("fail", bound, reason=interval)
+        else:
+            judgement = judge(
+                check.criterion,
+                interval,
+                k=check.plan.k,
+                min_queries=check.suite.min_queries,
+                max_undefined=check.suite.max_undefined,
+            )
+        self.judgement = judgement
+        self.user_properties.extend(_properties(check, judgement))
+        message = describe(check, judgement)
+        if judgement.verdict == "fail":
+            raise CheckFailed(message)
+        if judgement.verdict == "undecided":
+            if self._bench.strict:
+                raise CheckFailed(f"{message}; undecided fails under --invari-strict")
+            raise CheckUndecided(message)
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **keywords: Any
+    ) -> Any:
+        """Show a verdict as its message alone, so that summaries and JUnit begin with the figure."""
+        shown = super().repr_failure(excinfo, *arguments, **keywords)
+        crash = getattr(shown, "reprcrash", None)
+        if isinstance(excinfo.value, CheckFailed) and crash is not None:
+            place = self.check.criterion.place
+            crash.message, crash.path, crash.lineno = str(excinfo.value), str(place.path), place.line
+        return shown
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        """The criterion's place in its suite's file (annotations land there) and the item's name."""
+        place = self.check.criterion.place
+        return place.path, place.line - 1, self.name
+
+    def carried(self) -> dict[str, Any] | None:
+        """What rides on the report to the controller; None when nothing was judged."""
+        if self.judgement is None:
+            return None
+        return carry(self.judgement, self._bench.summaries(self.check))
+
+    @contextmanager
+    def _uncaptured(self) -> Generator[None]:
+        """Let progress bars through, on a line of their own."""
+        if self._bench.is_measured(self.check):
+            yield
+            return
+        plugins = self.config.pluginmanager
+        capture = plugins.getplugin("capturemanager")
+        terminal = plugins.getplugin("terminalreporter")
+        if terminal is not None and not hasattr(self.config, "workerinput"):
+            terminal.ensure_newline()
+        if capture is None:
+            yield
+            return
+        with capture.global_and_fixture_disabled():
+            yield
+
+
+def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:
+    """The verdict in plain types: numpy's would break pytest-xdist's transport."""
+    values = {
+        "suite": check.suite.name,
+        "profile": check.profile.name,
+        "criterion": check.criterion.name,
+        "metric": check.criterion.metric.name,
+        "reranker": check.reranker.label,
+        "baseline": check.baseline.label if check.baseline else None,
+        "dataset": check.plan.dataset,
+        "k": check.plan.k,
+        "views": check.plan.views,
+        "verdict": judgement.verdict,
+        "bound": judgement.bound,
+        "n": judgement.n,
+        "n_needed": judgement.n_needed,
+        "reason": judgement.reason or None,
+    }
+    if judgement.is_measured:
+        values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
+    return [(f"invari_{name}", value) for name, value in values.items() if value is not None]

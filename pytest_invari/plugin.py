@@ -1,0 +1,79 @@
+"""pytest's entry to invari: the options, and the working plugin only for a run that asks for a suite.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite, and importing it before pytest.main must not warn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from pytest_invari import hookspecs
+from pytest_invari.options import add_alias, add_options
+
+__all__: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options of group invari."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the hooks that conftests may implement."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, object, object]:
+    """Add the alias once everybody else has had the chance to own it."""
+    result = yield
+    add_alias(early_config, parser)
+    return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Answer ``--invari-list`` without a test session."""
+    if not config.getoption("invari_list"):
+        return None
+    from pytest_invari.listing import print_names
+
+    print_names(config)
+    return 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the working plugin when a suite, a suite file or the id of a check is asked for."""
+    config.addinivalue_line(
+        "markers", "invari: a check of an invari suite (set by the plugin, for -m invari)"
+    )
+    if (
+        config.getoption("help", False)
+        or config.getoption("version", 0)
+        or config.getoption("markers", False)
+    ):
+        return
+    asks = config.getoption("invari_suite") or config.getini("invari_suite")
+    if asks or any(_may_be_ours(argument) for argument in config.args):
+        from pytest_invari.suite_plugin import start
+
+        start(config)
+    elif config.getoption("invari_reranker"):
+        raise pytest.UsageError(
+            "a reranker without a suite tests nothing: add --invari-suite=NAME (--invari-list shows them), "
+            "or make it the default by the ini key invari_reranker"
+        )
+
+
+def _may_be_ours(argument: str) -> bool:
+    """Whether a test path looks like a suite file, or like ``suite::criterion`` where no such file is."""
+    head, colons, _ = str(argument).partition("::")
+    if not colons:
+        return head.endswith(".invari.toml")
+    return PurePosixPath(head).name.isidentifier() and not Path(head).exists()

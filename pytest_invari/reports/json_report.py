@@ -1,0 +1,127 @@
+"""The JSON report ``invari-report/1``: everything the terminal shows, for other programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_invari.reports.results import Result, Summary, describe
+
+if TYPE_CHECKING:
+    from pytest_invari.checks import LeftOut
+    from pytest_invari.options import Settings
+
+__all__ = ["FORMAT", "make_report", "write_report"]
+
+FORMAT = "invari-report/1"
+
+_PACKAGES = ("pytest-invari", "pytest", "numpy", "torch", "transformers")
+
+
+def make_report(
+    results: Sequence[Result], subjects: Sequence[Summary], left_out: Iterable[LeftOut], settings: Settings
+) -> dict[str, Any]:
+    """Put the results of a run into the report's form; what is undefined is null."""
+    suites = {result.check.suite.name: result.check for result in results}
+    criteria = [_criterion(result) for result in results]
+    verdicts = [each["verdict"] for each in criteria]
+    return {
+        "format": FORMAT,
+        "suites": [
+            {
+                "name": name,
+                "title": check.suite.title,
+                "sha256": check.suite.sha256,
+                "profile": check.profile.name,
+            }
+            for name, check in suites.items()
+        ],
+        "environment": _environment(),
+        "strict": settings.strict,
+        "subjects": [_without_nan(summary) for summary in subjects],
+        "criteria": criteria,
+        "left_out": [
+            {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
+            for each in left_out
+        ],
+        "verdicts": {verdict: verdicts.count(verdict) for verdict in ("pass", "fail", "undecided")},
+    }
+
+
+def write_report(path: Path, report: object) -> None:
+    """Write the report whole or not at all."""
+    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _criterion(result: Result) -> dict[str, Any]:
+    check, judgement = result.check, result.judgement
+    return _without_nan(
+        {
+            "id": check.id,
+            "suite": check.suite.name,
+            "criterion": check.criterion.name,
+            "metric": check.criterion.metric.name,
+            "comparison": check.criterion.comparison,
+            "reranker": check.reranker.label,
+            "baseline": check.baseline.label if check.baseline else None,
+            "dataset": check.plan.dataset,
+            "k": check.plan.k,
+            "estimate": judgement.estimate,
+            "low": judgement.low,
+            "high": judgement.high,
+            "bound": judgement.bound,
+            "verdict": judgement.verdict,
+            "reason": judgement.reason or None,
+            "n": judgement.n,
+            "n_needed": judgement.n_needed,
+            "why": check.criterion.why or None,
+            "text": describe(check, judgement),
+        }
+    )
+
+
+def _environment() -> dict[str, Any]:
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+    }
+
+
+def _without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same mapping, at every depth, with null for what is undefined."""
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            plain[name] = _without_nan(value)
+        else:
+            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,173 @@
+"""Results on their way from the items to the reports: plain values that survive pytest-xdist's transport."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_invari.criteria import Judgement
+from pytest_invari.reports.text import figure, printable
+
+if TYPE_CHECKING:
+    from pytest_invari.checks import Check
+    from pytest_invari.measure import Measured
+
+__all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
+
+COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
+
+Summary = Mapping[str, Any]
+"""What was measured of one subject: the JSON report's ``subjects[]`` entry."""
+
+SubjectKey = tuple[str, str, int]
+"""Reranker, data set, list length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check and what became of it."""
+
+    check: Check
+    judgement: Judgement
+    skipped: bool = False
+
+    @property
+    def line(self) -> str:
+        """The figure, then what was demanded of it: the message of a failing item."""
+        return describe(self.check, self.judgement)
+
+
+class ResultBook:
+    """The results of a run, gathered from its reports wherever the items ran.
+
+    A check may be reported twice, when a worker of pytest-xdist crashes and another one takes over. The
+    failure stays then.
+    """
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self._results: dict[str, Result] = {}
+        self._subjects: dict[SubjectKey, Summary] = {}
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take note of an item's report; those of other tests are ignored."""
+        check = self._checks.get(report.nodeid)
+        if check is None:
+            return
+        carried = getattr(report, "invari", None)
+        if carried is not None:
+            for summary in carried["subjects"]:
+                self._subjects[summary["reranker"], summary["dataset"], summary["k"]] = summary
+            result = Result(check, Judgement(**carried["judgement"]))
+        elif report.failed:
+            limit = check.criterion.limit(check.plan.k).value
+            reason = "nothing measured: " + _last_line(report.longreprtext)
+            result = Result(check, Judgement("fail", limit, reason=reason))
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            limit = check.criterion.limit(check.plan.k).value
+            reason = "skipped: " + _skip_reason(report)
+            result = Result(check, Judgement("undecided", limit, reason=reason), skipped=True)
+        else:
+            return
+        known = self._results.get(report.nodeid)
+        if known is None or known.judgement.verdict != "fail":
+            self._results[report.nodeid] = result
+
+    @property
+    def results(self) -> list[Result]:
+        """In the order of the suites, whichever order the items ran in."""
+        return [self._results[name] for name in self._checks if name in self._results]
+
+    @property
+    def subjects(self) -> list[Summary]:
+        """Sorted as the checks are: each subject's baseline follows it."""
+        order: dict[SubjectKey, None] = {}
+        for check in self._checks.values():
+            for spec in (check.reranker, check.baseline):
+                if spec is not None:
+                    order[spec.label, check.plan.dataset, check.plan.k] = None
+        return [self._subjects[key] for key in order if key in self._subjects]
+
+
+def carry(judgement: Judgement, summaries: list[Summary]) -> dict[str, Any]:
+    """The value that rides on a report as its attribute ``invari``."""
+    return {"judgement": asdict(judgement), "subjects": summaries}
+
+
+def describe(check: Check, judgement: Judgement) -> str:
+    """One line that begins with the figure and goes on to the demand and the reason."""
+    criterion = check.criterion
+    counted = criterion.metric.family in COSTS
+    shown = (
+        figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
+        if judgement.is_measured
+        else "no figure"
+    )
+    parts = [f"{shown}: {demand(check, judgement.bound)}"]
+    if judgement.reason:
+        parts.append(judgement.reason)
+    if judgement.n_needed is not None:
+        parts.append(f"about {judgement.n_needed:,} queries would decide")
+    elif judgement.verdict == "undecided" and not judgement.reason:
+        parts.append("the figure lies on the bound, so more queries may not decide")
+    return printable("; ".join(parts))
+
+
+def demand(check: Check, bound: float) -> str:
+    """What a criterion asks, with its bound: ``loc must be at least 0.75``."""
+    criterion = check.criterion
+    if not criterion.is_relative:
+        side = "at least" if criterion.comparison == "at_least" else "at most"
+        return f"{criterion.metric.name} must be {side} {bound:g}"
+    limit = criterion.limit(check.plan.k)
+    side = "at least" if limit.side == "at_least" else "at most"
+    if limit.strict:
+        side = "above" if limit.side == "at_least" else "below"
+    baseline = check.baseline.label if check.baseline else criterion.baseline
+    return f"{criterion.metric.name} minus {baseline}'s must be {side} {bound:g}"
+
+
+def summarise(measured: Measured, reranker: str, metrics: list[str]) -> Summary:
+    """Reduce what was measured of a subject to plain numbers."""
+    plan = measured.plan
+    return {
+        "reranker": reranker,
+        "dataset": plan.dataset,
+        "k": int(plan.k),
+        "views": int(plan.views),
+        "queries": len(measured.query_ids),
+        "failures": int(measured.failure_count),
+        "cost": {name: float(measured.interval(name).estimate) for name in COSTS},
+        "metrics": {name: _plain(measured.interval(name)) for name in metrics},
+    }
+
+
+def table_metrics(k: int, suite_metrics: list[str]) -> list[str]:
+    """The rows of a subject's table: the standing ones, then those that only the suite asks for."""
+    top = 5 if k > 5 else 1
+    standing = ["ppi", "gpi", "loc", f"exposure_deviation@{top}", f"hr@{top}", f"ndcg@{top}", *COSTS]
+    return list(dict.fromkeys([*standing, *suite_metrics]))
+
+
+def _plain(interval: Any) -> dict[str, Any]:
+    return {
+        "estimate": float(interval.estimate),
+        "low": float(interval.low),
+        "high": float(interval.high),
+        "n": int(interval.n),
+        "undefined": int(interval.undefined),
+        "reason": interval.reason or "",
+    }
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("E ").strip() if lines else "no reason was reported"
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

@@ -1,0 +1,38 @@
+"""Text for terminals and logs: numbers at a readable precision, and untrusted text made harmless."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["figure", "number", "printable"]
+
+
+def printable(text: str) -> str:
+    """Replace control, formatting and other invisible characters by their escapes.
+
+    Titles, ids and error messages come from files and rerankers; a terminal must not obey them.
+    """
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def number(value: float, digits: int = 4, counted: bool = False) -> str:
+    """Show a number with *digits* decimals, fewer when large; a *counted* one has none when whole."""
+    if math.isnan(value):
+        return "undefined"
+    if abs(value) >= 1000 or (counted and value == round(value)):
+        return f"{value:,.0f}"
+    if abs(value) >= 10:
+        return f"{value:.{min(digits, 1)}f}"
+    return f"{value:.{digits}f}"
+
+
+def figure(estimate: float, low: float, high: float, n: int, digits: int = 4, counted: bool = False) -> str:
+    """Show an estimate with its interval and number of queries: ``0.8120 [0.7800, 0.8410] n=30``."""
+    if math.isnan(estimate):
+        return "undefined"
+    ends = [number(end, digits, counted) for end in (low, high)]
+    interval = "" if math.isnan(low) else f" [{', '.join(ends)}]"
+    return f"{number(estimate, digits, counted)}{interval} n={n}"

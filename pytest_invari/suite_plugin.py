@@ -1,0 +1,240 @@
+"""The working plugin of a run that asked for a suite: it resolves what was asked, collects and reports.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from pytest_invari.bench import Bench
+from pytest_invari.checks import Expansion, expand, select, specs_in_ids
+from pytest_invari.errors import InvariError
+from pytest_invari.items import CheckItem, SuiteNode
+from pytest_invari.measure import Laboratory
+from pytest_invari.options import Settings, read_settings, reranker_switch
+from pytest_invari.registry import ModelSettings, Registry, RerankerSpec
+from pytest_invari.reports.results import ResultBook
+from pytest_invari.reports.text import printable
+from pytest_invari.suite import SUFFIX, Suite, find_suite, packaged_suites
+
+__all__ = ["SuitePlugin", "make_registry", "start"]
+
+NAME = "invari-suite"
+
+
+def start(config: pytest.Config) -> None:
+    """Resolve and check everything the user asked for, then register the working plugin.
+
+    Nothing happens when no argument turns out to be ours and no suite is asked for.
+
+    Raises:
+        pytest.UsageError: there is a mistake in it; in the controller, before any worker starts.
+    """
+    try:
+        settings = read_settings(config)
+        suites = [find_suite(name) for name in settings.suite]
+        suites += [find_suite(path) for path in _take(config, _is_suite_file)]
+        known = {suite.name for suite in suites} | set(packaged_suites())
+        ids = [_bare(argument) for argument in _take(config, lambda each: _names_a_check(each, known))]
+        for name in dict.fromkeys(wanted.partition("::")[0] for wanted in ids):
+            if all(suite.name != name for suite in suites):
+                suites.append(find_suite(name))
+        if not suites:
+            return
+        _replace_default_paths(config)
+        registry = make_registry(config)
+        expansion = _expand(config, suites, ids, settings, registry)
+        bench = Bench(_laboratory(settings, registry), expansion.checks, settings.strict)
+        if not _is_worker(config):
+            bench.check()
+            _check_files(settings)
+    except InvariError as error:
+        raise pytest.UsageError(printable(str(error))) from None
+    config.pluginmanager.register(SuitePlugin(config, settings, expansion, bench), NAME)
+
+
+def make_registry(config: pytest.Config) -> Registry:
+    """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
+
+    Raises:
+        InvariError: a hook gives something that is not a mapping, or a name that another has given.
+    """
+    named: dict[str, object] = {}
+    for given in config.hook.pytest_invari_rerankers(config=config):
+        if not isinstance(given, Mapping):
+            raise InvariError(
+                f"hook pytest_invari_rerankers returned {type(given).__name__}; it must return a mapping of "
+                "names to rerankers"
+            )
+        for name, value in given.items():
+            if name in named:
+                raise InvariError(f"hook pytest_invari_rerankers: {name!r} is given by two implementations")
+            named[name] = value
+    return Registry(config.rootpath, named)
+
+
+class SuitePlugin:
+    """Hooks of a run with a suite. All state of the run hangs on this object."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, expansion: Expansion, bench: Bench) -> None:
+        self._config, self._settings, self._expansion, self._bench = config, settings, expansion, bench
+        self._book = ResultBook({check.id: check for check in expansion.checks})
+
+    def pytest_report_header(self) -> str:
+        """Say what is tested on what."""
+        chosen = dict.fromkeys(
+            f"{check.suite.name} ({check.profile.name}: {check.plan.views} views of "
+            f"{'all' if check.plan.queries is None else check.plan.queries} queries)"
+            for check in self._expansion.checks
+        )
+        return printable(f"invari: {', '.join(chosen)}; {len(self._expansion.checks)} checks")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Append the suites to what the session collects from paths."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.passed:
+            for name in dict.fromkeys(check.suite.name for check in self._expansion.checks):
+                report.result.append(
+                    SuiteNode.from_parent(
+                        collector,
+                        name=name,
+                        nodeid=name,
+                        path=self._config.rootpath,
+                        checks=[check for check in self._expansion.checks if check.suite.name == name],
+                        bench=self._bench,
+                    )
+                )
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let the result ride on the report of the check's call."""
+        report = yield
+        if isinstance(item, CheckItem) and report.when == "call":
+            report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
+            if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+                path, line, _ = item.reportinfo()
+                report.longrepr = (str(path), line + 1, report.longrepr[2])
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather the results; in the controller of pytest-xdist these are the workers'."""
+        self._book.add(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> tuple[str, str, tuple[str, Mapping[str, bool]]] | None:
+        """Give undecided an outcome of its own."""
+        if report.when != "call" or not report.skipped or hasattr(report, "wasxfail"):
+            return None
+        if getattr(report, "invari", None) is None:
+            return None
+        return "undecided", "u", ("UNDECIDED", {"yellow": True})
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the JSON report, also when the terminal is switched off."""
+        if self._settings.json is None or _is_worker(self._config):
+            return
+        from pytest_invari.reports.json_report import make_report, write_report
+
+        report = make_report(
+            self._book.results, self._book.subjects, self._expansion.left_out, self._settings
+        )
+        self._config.hook.pytest_invari_update_report(config=self._config, report=report)
+        write_report(self._settings.json, report)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Write the section invari."""
+        from pytest_invari.reports.terminal import write_section
+
+        if self._book.results:
+            write_section(terminalreporter, self._book, self._expansion.left_out, self._settings)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:
+        """Keep a subject's checks in one worker, under the default distribution."""
+        if config.getoption("dist") != "load":
+            return None
+        from pytest_invari.scheduling import SubjectScheduling
+
+        scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.checks}
+        return SubjectScheduling(config, log, scopes)
+
+
+def _expand(
+    config: pytest.Config, suites: list[Suite], ids: list[str], settings: Settings, registry: Registry
+) -> Expansion:
+    names = list(settings.reranker) or specs_in_ids(ids, suites, settings)
+    if not names:
+        raise InvariError(
+            f"suite {suites[0].name!r} needs a reranker to test: {reranker_switch(config)}; known: "
+            f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
+        )
+    expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
+    return select(expansion, ids) if ids else expansion
+
+
+def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
+    if settings.replay and settings.records is None:
+        raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
+    model = ModelSettings(
+        model=settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
+        batch_tokens=settings.batch_tokens,
+        trust_remote_code=settings.trust_remote_code,
+        calibrate=settings.calibrate,
+    )
+    return Laboratory(registry, model, records=settings.records, replay=settings.replay)
+
+
+def _check_files(settings: Settings) -> None:
+    if settings.json is not None:
+        if not settings.json.parent.is_dir():
+            raise InvariError(f"--invari-json={settings.json}: there is no folder {settings.json.parent}")
+        if settings.json.is_dir():
+            raise InvariError(f"--invari-json={settings.json}: that is a folder")
+
+
+def _take(config: pytest.Config, ours: Any) -> list[str]:
+    """Move the arguments that are ours out of pytest's test paths."""
+    taken = [argument for argument in config.args if ours(argument)]
+    config.args[:] = [argument for argument in config.args if argument not in taken]
+    return taken
+
+
+def _is_suite_file(argument: str) -> bool:
+    return argument.endswith(SUFFIX) and Path(argument).is_file()
+
+
+def _names_a_check(argument: str, known: set[str]) -> bool:
+    head, colons, _ = argument.partition("::")
+    return bool(colons) and PurePosixPath(head).name in known and not Path(head).exists()
+
+
+def _bare(argument: str) -> str:
+    """Without the ``../`` that pytest's summary puts before an id outside of its root path."""
+    head, _, rest = argument.partition("::")
+    return f"{PurePosixPath(head).name}::{rest}"
+
+
+def _replace_default_paths(config: pytest.Config) -> None:
+    """A suite replaces the test paths that pytest would choose; paths the user gave are run as well."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = []
+        config.args_source = pytest.Config.ArgsSource.ARGS
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
