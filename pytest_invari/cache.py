@@ -37,24 +37,26 @@ def atomic_file(path: Path) -> Iterator[Path]:
     A reader, or a run that was killed half-way, therefore finds the old file, the new one or none.
 
     Raises:
-        InvariError: the folder cannot be made or written to.
+        InvariError: the folder cannot be made or written to, or the disk is full.
     """
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    except OSError as error:
-        raise InvariError(f"{path}: cannot be written ({error.strerror or error})") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         # mkstemp makes a file that only its owner may read; give it what an ordinary file would get.
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
+    except OSError as error:
+        hint = f"; set {CACHE_VARIABLE} to another folder" if path.is_relative_to(cache_dir()) else ""
+        raise InvariError(f"{path}: cannot be written ({error.strerror or error}){hint}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def file_hash(path: Path) -> str:

@@ -52,7 +52,15 @@ def test_atomic_file_keeps_the_old_content_when_the_block_fails(tmp_path: Path) 
     assert os.listdir(tmp_path) == ["file.txt"]
 
 
-def test_folder_that_cannot_be_made_is_a_plain_error(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made_is_a_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InvariError, match="cannot be written"), atomic_file(tmp_path / "file/inside.txt"):
-        pass
+
+    def refusal() -> str:
+        with pytest.raises(InvariError) as caught, atomic_file(tmp_path / "file/inside.txt"):
+            pass
+        return str(caught.value)
+
+    monkeypatch.setenv("INVARI_CACHE", str(tmp_path / "other"))
+    assert refusal() == f"{tmp_path}/file/inside.txt: cannot be written (File exists)"
+    monkeypatch.setenv("INVARI_CACHE", str(tmp_path / "file"))
+    assert refusal().endswith("cannot be written (File exists); set INVARI_CACHE to another folder")

@@ -330,7 +330,7 @@ def test_failed_write_leaves_the_old_file_and_nothing_beside_it(
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InvariError, match=r"cannot be written \(disk full\)"):
         write_tasks(path, TaskSet.of("t", [sample_task(query_id="other")]))
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
