@@ -1,0 +1,118 @@
+"""A project that a user might have: a task file, a small suite, and pytest run in it."""
+
+from __future__ import annotations
+
+import json
+import random
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+# pytester forgets the modules that a run in this process imported, and NumPy may be loaded only once.
+import numpy
+import pyarrow.parquet
+import pytest
+import tabulate
+import tqdm
+
+import pytest_invari.suite_plugin
+
+LOADED = (numpy, pyarrow.parquet, tabulate, tqdm, pytest_invari.suite_plugin)
+
+STRICT = ("-W", "error", "--strict-markers", "--strict-config")
+# These two import themselves anew in every run, which takes longer than the run.
+QUIET = ("-p", "no:hypothesispytest", "-p", "no:anyio")
+
+SUITE = """
+[suite]
+name = "small"
+title = "A small suite"
+baseline = "random"
+
+[profile.quick]
+datasets = ["tasks.jsonl"]
+k = [6]
+views = 5
+queries = 32
+
+[profile.wide]
+datasets = ["tasks.jsonl"]
+k = [4, 6]
+views = 5
+queries = 32
+
+[[criterion]]
+name = "loc"
+metric = "loc"
+at_least = 0.75
+why = "users notice when a page is reordered"
+
+[[criterion]]
+name = "gpi"
+metric = "gpi"
+at_most = 0.2
+
+[[criterion]]
+name = "loc_vs_baseline"
+metric = "loc"
+better_than = "baseline"
+
+[[criterion]]
+name = "calls"
+metric = "calls"
+at_most = "k"
+"""
+
+
+class Project:
+    """A folder with ``tasks.jsonl`` and ``small.invari.toml``, and ways to run pytest there."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def run(self, *arguments: str | Path, reranker: str | None = "first_stage") -> pytest.RunResult:
+        """Run the small suite for *reranker* in this process."""
+        given = [] if reranker is None else [f"--reranker={reranker}"]
+        return self.pytest("--invari-suite=small.invari.toml", *given, *arguments)
+
+    def pytest(self, *arguments: str | Path) -> pytest.RunResult:
+        """Run pytest in this process, with every warning an error."""
+        return self.pytester.runpytest_inprocess(*QUIET, *STRICT, *arguments)
+
+    def ids(self, *arguments: str | Path) -> list[str]:
+        """The ids that a run would have, as the user would see them."""
+        result = self.pytest("--collect-only", "-q", *arguments)
+        return [line for line in result.outlines if "::" in line]
+
+
+def write_tasks(path: Path, queries: int = 32, k: int = 6) -> None:
+    """Write tasks with two relevant candidates each, in an order of the candidates' own."""
+    generator = random.Random(7)
+    lines = []
+    for query in range(queries):
+        candidates = [
+            {"id": f"q{query}i{item}", "text": f"Film {item}", "relevance": 1.0 if item < 2 else None}
+            for item in range(k)
+        ]
+        generator.shuffle(candidates)
+        lines.append(json.dumps({"query_id": f"q{query}", "text": "films", "candidates": candidates}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    write_tasks(pytester.path / "tasks.jsonl")
+    made = Project(pytester)
+    made.write("small.invari.toml", SUITE)
+    yield made

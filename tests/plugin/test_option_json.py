@@ -1,0 +1,101 @@
+"""--invari-json: the report invari-report/1."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+
+import pytest
+
+
+def report(project, *arguments, reranker="first_stage"):
+    project.run("--invari-json=report.json", *arguments, reranker=reranker)
+    return json.loads((project.path / "report.json").read_text(encoding="utf-8"))
+
+
+def test_it_says_what_was_judged_and_on_what(project):
+    found = report(project, reranker="random")
+    text = (project.path / "small.invari.toml").read_bytes()
+    assert found["format"] == "invari-report/1"
+    assert found["suite"] == {
+        "name": "small",
+        "title": "A small suite",
+        "sha256": hashlib.sha256(text).hexdigest(),
+        "profile": "quick",
+    }
+    assert found["environment"]["packages"]["pytest"] == pytest.__version__
+    assert found["verdicts"] == {"pass": 1, "fail": 2, "undecided": 0}
+    assert [each["criterion"] for each in found["left_out"]] == ["loc_vs_baseline"]
+
+
+def test_a_criterion_has_its_figures_and_its_verdict(project):
+    found = report(project, reranker="random")
+    loc = found["criteria"][0]
+    assert loc["id"] == "small::loc[random-tasks-K6]"
+    assert loc["low"] < loc["estimate"] < loc["high"] < loc["bound"] == 0.75
+    assert (loc["verdict"], loc["n"], loc["n_needed"], loc["reason"]) == ("fail", 32, None, None)
+    assert loc["why"] == "users notice when a page is reordered"
+    assert loc["text"].startswith(f"{loc['estimate']:.4f} [")
+
+
+def test_subjects_are_the_reranker_and_its_baseline(project):
+    found = report(project)
+    assert [each["reranker"] for each in found["subjects"]] == ["first_stage", "random"]
+    first = found["subjects"][0]
+    assert (first["k"], first["views"], first["queries"], first["failures"]) == (6, 5, 32, 0)
+    assert first["metrics"]["loc"] == {
+        "estimate": 1.0, "low": 1.0, "high": 1.0, "n": 32, "undefined": 0, "reason": None
+    }  # fmt: skip
+    assert first["cost"]["calls"] == 1.0
+    names = {"ppi", "gpi", "loc", "exposure_deviation@5", "hr@5", "ndcg@5", "calls", "depth", "seconds"}
+    assert names <= set(first["metrics"])
+    assert all(math.isfinite(each["estimate"]) for each in first["metrics"].values())
+
+
+@pytest.mark.parametrize("options", [("-p", "no:terminal"), ("-q",), ("-n2",)])
+def test_it_is_written_however_the_run_goes(project, options):
+    if "-n2" in options:
+        pytest.importorskip("xdist")
+    assert len(report(project, *options)["criteria"]) == 4
+
+
+def test_what_was_not_run_is_not_in_it(project):
+    found = report(project, "-x", reranker="input_order")
+    assert [each["criterion"] for each in found["criteria"]] == ["loc"]
+
+
+def test_a_fault_is_null_and_a_reason(project):
+    project.write("mine_bad.py", "def rank(context, texts):\n    raise RuntimeError('no answer')\n")
+    loc = report(project, reranker="mine_bad:rank")["criteria"][0]
+    assert (loc["verdict"], loc["estimate"], loc["low"]) == ("fail", None, None)
+    assert "no answer" in loc["reason"]
+
+
+def test_an_older_report_is_replaced_whole(project):
+    (project.path / "report.json").write_text("x" * 100_000)
+    report(project)
+    assert [path.name for path in project.path.glob("*report*")] == ["report.json"]
+
+
+def test_a_hook_may_add_to_it(project):
+    project.write(
+        "conftest.py",
+        """
+        import pytest
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_update_report(config, report):
+            report["environment"]["commit"] = "abc"
+        """,
+    )
+    assert report(project)["environment"]["commit"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [("no/where.json", "there is no folder no"), (".", "that is a folder")]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(project, path, message):
+    result = project.run(f"--invari-json={path}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --invari-json={path}: {message}"])

@@ -1,0 +1,52 @@
+"""--invari-list: everything that can be named."""
+
+from __future__ import annotations
+
+from pytest_invari.metrics import metric_names
+
+HOOK = """
+import pytest
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_invari_rerankers(config):
+    return {"house": "shop.search:rerank"}
+"""
+
+
+def test_everything_is_listed_one_line_each_and_nothing_runs(project):
+    project.write("test_mine.py", "def test_it(): assert 0")
+    result = project.pytest("--invari-list")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "suites (--invari-suite):",
+            "  recsys26  *profiles quick, paper)",
+            "rerankers (--reranker):",
+            "  bootstrapping  *",
+            "  sgs  *",
+            "  zero_shot  *",
+            "data sets (--invari-dataset):",
+            "  movielens_small  *",
+            "metrics (in a suite):",
+            "  loc  *",
+        ]
+    )
+    assert all(any(line.startswith(f"  {name} ") for line in result.outlines) for name in metric_names())
+    assert "test session starts" not in result.stdout.str()
+
+
+def test_a_conftest_hook_and_pyproject_are_listed_too(project):
+    project.write("conftest.py", HOOK)
+    project.write(
+        "pyproject.toml", '[tool.pytest.ini_options]\n[tool.invari.rerankers.mine]\nreranker = "constant"\n'
+    )
+    project.pytest("--invari-list").stdout.fnmatch_lines(
+        ["  house  *shop.search:rerank*", "  mine  *pyproject.toml*"]
+    )
+
+
+def test_a_broken_table_is_one_line(project):
+    project.write("pyproject.toml", "[tool.pytest.ini_options]\n[tool.invari.rerankers.mine]\nnothing = 1\n")
+    result = project.pytest("--invari-list")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml*"])

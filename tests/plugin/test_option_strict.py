@@ -1,0 +1,46 @@
+"""--invari-strict: a release gate does not let an undecided criterion through."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+SUITE = """
+[suite]
+name = "open"
+[profile.quick]
+datasets = ["tasks.jsonl"]
+k = 6
+views = 5
+[[criterion]]
+name = "loc"
+metric = "loc"
+at_least = 0.001
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_undecided_fails_and_stays_called_undecided(project, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    project.write("open.invari.toml", SUITE)
+    result = project.pytest(
+        "open.invari.toml", "--reranker=random", "--invari-strict", "--invari-json=r.json", *workers
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["criteria: 0 passed, 0 failed, 1 undecided (fails under --invari-strict)"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    report = json.loads((project.path / "r.json").read_text())
+    assert report["verdicts"] == {"pass": 0, "fail": 0, "undecided": 1}
+    assert report["strict"] is True
+
+
+def test_the_ini_key_switches_it_on(project):
+    project.write("open.invari.toml", SUITE)
+    project.write("pytest.ini", "[pytest]\ninvari_strict = true\n")
+    project.pytest("open.invari.toml", "--reranker=random").assert_outcomes(failed=1)
+
+
+def test_a_decided_criterion_is_not_touched(project):
+    project.run("--invari-strict").assert_outcomes(passed=4)

@@ -1,0 +1,104 @@
+"""A run that does not ask for a suite: no output, no files, no heavy imports, no time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+HEAVY = {"numpy", "torch", "transformers", "pandas", "scipy", "pyarrow", "tabulate", "tqdm"}
+SHOW_MODULES = """
+import sys
+
+def pytest_unconfigure():
+    print("loaded:", *sys.modules)
+"""
+
+
+def loaded(project, *arguments):
+    """The modules that a pytest run in a fresh interpreter ends with."""
+    project.write("conftest.py", SHOW_MODULES)
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *arguments],
+        cwd=project.path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    line = next(line for line in result.stdout.splitlines() if line.startswith("loaded:"))
+    return set(line.split()[1:])
+
+
+def test_nothing_heavy_is_loaded(project):
+    project.write("test_mine.py", "def test_it(): pass")
+    modules = loaded(project, "test_mine.py")
+    assert "pytest_invari.plugin" in modules
+    assert not HEAVY & modules
+    assert "pytest_invari.suite_plugin" not in modules
+
+
+def test_loading_the_plugin_takes_less_than_25_milliseconds():
+    program = "import pytest, sys; import pytest_invari.plugin"
+    taken = []
+    # The least of three: a busy machine makes any single one slow.
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", program], capture_output=True, text=True, check=True
+        )
+        row = next(line for line in done.stderr.splitlines() if line.endswith(" pytest_invari.plugin"))
+        taken.append(int(row.split("|")[1]))
+    assert min(taken) < 25_000
+
+
+def test_collecting_a_suite_loads_no_model_library(project):
+    modules = loaded(
+        project, "--invari-suite=small.invari.toml", "--reranker=sgs:base=random", "--collect-only"
+    )
+    assert "pytest_invari.suite_plugin" in modules
+    assert not {"torch", "transformers", "pandas", "scipy"} & modules
+
+
+def test_output_and_files_are_those_of_a_run_without_the_plugin(project):
+    project.write("test_mine.py", "def test_it(): pass\ndef test_other(tmp_path): pass")
+    texts, files = [], []
+    for options in ((), ("-p", "no:invari")):
+        result = project.pytester.runpytest_subprocess("-rA", "-p", "no:cacheprovider", *options)
+        texts.append([line for line in result.outlines if not line.startswith(("plugins:", "="))])
+        files.append(sorted(path.name for path in project.path.iterdir() if path.is_file()))
+    assert texts[0] == texts[1]
+    assert files[0] == files[1] == ["small.invari.toml", "stderr", "stdout", "tasks.jsonl", "test_mine.py"]
+
+
+def test_conftests_with_our_hooks_work_without_the_plugin(project):
+    project.write(
+        "conftest.py",
+        """
+        import pytest
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_rerankers(config):
+            return {}
+        """,
+    )
+    project.write("test_mine.py", "def test_it(): pass")
+    project.pytester.runpytest_subprocess("-p", "no:invari").assert_outcomes(passed=1)
+
+
+def test_the_plugin_loads_by_name_when_autoloading_is_off(project, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    project.pytester.runpytest_subprocess(
+        "-p",
+        "pytest_invari.plugin",
+        "-W",
+        "error",
+        "--invari-suite=small.invari.toml",
+        "--reranker=first_stage",
+    ).assert_outcomes(passed=4)
+
+
+def test_python_m_pytest_and_a_program_that_imports_it_first_work(project):
+    program = "import pytest_invari.plugin, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+    asked = ("-W", "error", "--invari-suite=small.invari.toml", "--reranker=first_stage", "-q")
+    for start in (("-m", "pytest"), ("-c", program)):
+        done = subprocess.run(
+            [sys.executable, *start, *asked], cwd=project.path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
