@@ -177,12 +177,15 @@ def test_swap_search_of_a_batch_equals_the_naive_one_for_longer_lists(noise: flo
 def test_swap_search_compares_integers_beyond_16_bits() -> None:
     random = np.random.default_rng(5)
     few = np.array([random.permutation(5) for _ in range(7)], np.int16)
-    # 7 views and as many copies as exceed int16: the same preferences, the same search.
-    many = np.repeat(few, 300, axis=0)
+    # Copies enough that neither a count of views nor a sum of margins fits: the same preferences.
+    copies = 5000
+    many = np.repeat(few, copies, axis=0)
     small, large = (consensus(wins(ranks[None]), len(ranks), 5) for ranks in (few, many))
     assert large.order.tolist() == small.order.tolist()
-    assert large.disagreement[0] == 300 * small.disagreement[0]
-    assert large.start_disagreement[0] == 300 * small.start_disagreement[0]
+    assert large.swaps[0] == small.swaps[0]
+    assert large.disagreement[0] == copies * small.disagreement[0]
+    assert large.start_disagreement[0] == copies * small.start_disagreement[0]
+    assert gpi(many[None]).values[0] == pytest.approx(gpi(few[None]).values[0])
 
 
 def check_search(ranks: Integers) -> None:
