@@ -74,12 +74,7 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
     """
     checks: dict[str, Check] = {}
     left_out: list[LeftOut] = []
-    paths: dict[str, Path] = {}
-    for suite in suites:
-        if paths.setdefault(suite.name, suite.path) != suite.path:
-            raise InvariError(
-                f"{paths[suite.name]} and {suite.path} are both named {suite.name!r}; rename one"
-            )
+    for suite in _distinct(suites):
         profile = suite.profile(settings.profile)
         for reranker in rerankers:
             for plan in _plans(suite, profile, settings):
@@ -143,6 +138,15 @@ def dataset_label(dataset: str) -> str:
     path = Path(dataset)
     is_path = "/" in dataset or "\\" in dataset or path.suffix in (".parquet", ".jsonl", ".zip")
     return _id_text(path.stem if is_path else dataset)
+
+
+def _distinct(suites: Sequence[Suite]) -> list[Suite]:
+    found: dict[str, Suite] = {}
+    for suite in suites:
+        other = found.setdefault(suite.name, suite)
+        if other.path.resolve() != suite.path.resolve():
+            raise InvariError(f"{other.path} and {suite.path} are both named {suite.name!r}; rename one")
+    return list(found.values())
 
 
 def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:

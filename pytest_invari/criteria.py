@@ -159,7 +159,7 @@ def queries_needed(n: int, estimate: float, standard_error: float, bound: float)
     if not distance > 0 or not math.isfinite(standard_error):
         return None
     needed = n * ((Z_LEVEL + Z_POWER) * standard_error / distance) ** 2
-    return max(n + 1, math.ceil(needed)) if needed < 1e9 else None
+    return max(n + 1, math.ceil(needed - 1e-6)) if needed < 1e9 else None
 
 
 def judge(

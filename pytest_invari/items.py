@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_invari.bench import Bench
     from pytest_invari.checks import Check
 
-__all__ = ["CheckItem", "SuiteNode"]
+__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode"]
 
 
 class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class
@@ -68,7 +68,7 @@ class CheckItem(pytest.Item):
 
     def setup(self) -> None:
         """Load what the check needs, so that ``--durations`` tells loading from measuring."""
-        with self._uncaptured():
+        with self._uncaptured(back_to_line=False):
             self._bench.prepare(self.check)
 
     def runtest(self) -> None:
@@ -125,20 +125,19 @@ class CheckItem(pytest.Item):
         return carry(self.judgement, self._bench.summaries(self.check))
 
     @contextmanager
-    def _uncaptured(self) -> Generator[None]:
-        """Let progress bars through, on a line of their own."""
-        if self._bench.is_measured(self.check):
-            yield
-            return
+    def _uncaptured(self, back_to_line: bool = True) -> Generator[None]:
+        """Let progress bars through, on lines of their own; then begin pytest's line of dots again."""
         plugins = self.config.pluginmanager
         capture = plugins.getplugin("capturemanager")
-        terminal = plugins.getplugin("terminalreporter")
-        if terminal is not None and not hasattr(self.config, "workerinput"):
-            terminal.ensure_newline()
-        if capture is None:
-            yield
-            return
-        with capture.global_and_fixture_disabled():
+        terminal = None if hasattr(self.config, "workerinput") else plugins.getplugin("terminalreporter")
+        with ExitStack() as stack:
+            if not self._bench.is_measured(self.check):
+                if terminal is not None:
+                    terminal.ensure_newline()
+                    if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
+                        stack.callback(terminal.write_fspath_result, self.nodeid, "")
+                if capture is not None:
+                    stack.enter_context(capture.global_and_fixture_disabled())
             yield
 
 

@@ -125,7 +125,7 @@ def read_settings(config: pytest.Config) -> Settings:
             source = f"ini key {option.key}"
             try:
                 value = config.getini(option.key)
-            except ValueError as error:
+            except (ValueError, pytest.UsageError) as error:
                 raise pytest.UsageError(f"{source}: {error}") from None
         if value is None or value == "" or value == []:
             continue

@@ -14,7 +14,7 @@ import pytest
 from pytest_invari.bench import Bench
 from pytest_invari.checks import Expansion, expand, select, specs_in_ids
 from pytest_invari.errors import InvariError
-from pytest_invari.items import CheckItem, SuiteNode
+from pytest_invari.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.measure import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
 from pytest_invari.registry import ModelSettings, Registry, RerankerSpec
@@ -116,15 +116,15 @@ class SuitePlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
-        self, item: pytest.Item
+        self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let the result ride on the report of the check's call."""
+        """Let the result ride on the report of the check's call; an undecided one is skipped at its criterion."""
         report = yield
         if isinstance(item, CheckItem) and report.when == "call":
             report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
-            if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+            if call.excinfo is not None and isinstance(call.excinfo.value, CheckUndecided):
                 path, line, _ = item.reportinfo()
-                report.longrepr = (str(path), line + 1, report.longrepr[2])
+                report.longrepr = (str(path), line + 1, str(call.excinfo.value))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_invari.reports.results import Result, Summary, describe
 
 if TYPE_CHECKING:
-    from pytest_invari.checks import LeftOut
+    from pytest_invari.checks import Check, LeftOut
     from pytest_invari.options import Settings
 
 __all__ = ["FORMAT", "make_report", "write_report"]
@@ -29,20 +29,16 @@ def make_report(
     results: Sequence[Result], subjects: Sequence[Summary], left_out: Iterable[LeftOut], settings: Settings
 ) -> dict[str, Any]:
     """Put the results of a run into the report's form; what is undefined is null."""
-    suites = {result.check.suite.name: result.check for result in results}
+    suites = [
+        _suite(check) for check in {result.check.suite.name: result.check for result in results}.values()
+    ]
     criteria = [_criterion(result) for result in results]
     verdicts = [each["verdict"] for each in criteria]
     return {
         "format": FORMAT,
-        "suites": [
-            {
-                "name": name,
-                "title": check.suite.title,
-                "sha256": check.suite.sha256,
-                "profile": check.profile.name,
-            }
-            for name, check in suites.items()
-        ],
+        # Most runs have one suite; readers of several use "suites" and the criteria's own "suite".
+        "suite": suites[0] if suites else None,
+        "suites": suites,
         "environment": _environment(),
         "strict": settings.strict,
         "subjects": [_without_nan(summary) for summary in subjects],
@@ -67,6 +63,11 @@ def write_report(path: Path, report: object) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _suite(check: Check) -> dict[str, Any]:
+    suite = check.suite
+    return {"name": suite.name, "title": suite.title, "sha256": suite.sha256, "profile": check.profile.name}
 
 
 def _criterion(result: Result) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _plain(interval: Any) -> dict[str, Any]:
         "high": float(interval.high),
         "n": int(interval.n),
         "undefined": int(interval.undefined),
-        "reason": interval.reason or "",
+        "reason": interval.reason,
     }
 
 

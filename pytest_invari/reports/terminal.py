@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -22,6 +23,7 @@ _ROW_NAMES = {"ppi": "PPI", "gpi": "GPI", "loc": "LOC", "hr": "HR", "ndcg": "nDC
 # Three decimals let two subjects stand side by side in 80 columns.
 _DIGITS = 3
 _GAP = 2
+_FIGURE = re.compile(r"\S+ \[[^][ ]+, [^][ ]+\] n=\d+")
 
 
 def write_section(reporter: Any, book: ResultBook, left_out: Iterable[LeftOut], settings: Settings) -> None:
@@ -118,7 +120,7 @@ def _cell(column: Summary, name: str) -> str:
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
     check = result.check
     text = f"{word:<9} {printable(check.name)}  {describe(check, result.judgement)}"
-    lines = textwrap.wrap(text, width, subsequent_indent=" " * 10, break_long_words=False)
+    lines = _wrap(text, width)
     if result.judgement.verdict == "fail" and check.criterion.why:
         why = f"why: {printable(check.criterion.why)}"
         indent = " " * 10
@@ -131,8 +133,15 @@ def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
     for (criterion, reason), group in _grouped(left_out).items():
         whose = "" if len(group) > 1 else f"[{group[0]}]"
         text = printable(f"{'LEFT OUT':<9} {criterion}{whose}  {reason}")
-        lines += textwrap.wrap(text, width, subsequent_indent=" " * 10, break_long_words=False)
+        lines += _wrap(text, width)
     return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Wrap below the verdict's column, without tearing a figure from its interval."""
+    bound = _FIGURE.sub(lambda match: match[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(bound, width, subsequent_indent=" " * 10, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:

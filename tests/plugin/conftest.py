@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 # pytester forgets the modules that a run in this process imported, and NumPy may be loaded only once.
@@ -107,7 +106,7 @@ def write_tasks(path: Path, queries: int = 32, k: int = 6) -> None:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
@@ -115,4 +114,4 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Itera
     write_tasks(pytester.path / "tasks.jsonl")
     made = Project(pytester)
     made.write("small.invari.toml", SUITE)
-    yield made
+    return made

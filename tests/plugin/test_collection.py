@@ -1,34 +1,40 @@
-"""How checks are collected and chosen: their ids, -k, -m, ids as arguments, and what else runs beside them."""
+"""How checks are collected and chosen: ids, -k, -m, ids as arguments, and what else runs beside them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 IDS = [f"small::{name}[first_stage-tasks-K6]" for name in ("loc", "gpi", "loc_vs_baseline", "calls")]
 ASKED = ("--invari-suite=small.invari.toml", "--reranker=first_stage")
 
 
-def test_ids_name_criterion_reranker_data_set_and_length(project):
+def test_ids_name_criterion_reranker_data_set_and_length(project: Project) -> None:
     assert project.ids(*ASKED) == IDS
 
 
-def test_collect_only_shows_the_suite_as_a_tree_and_measures_nothing(project):
+def test_collect_only_shows_the_suite_as_a_tree_and_measures_nothing(project: Project) -> None:
     result = project.run("--collect-only")
     result.stdout.fnmatch_lines(["*<SuiteNode small>*", "*<CheckItem loc?first_stage-tasks-K6?>*"])
     result.stdout.no_fnmatch_line("*= invari =*")
     assert result.ret == 0
 
 
-def test_all_checks_of_a_consistent_reranker_pass(project):
+def test_all_checks_of_a_consistent_reranker_pass(project: Project) -> None:
     project.run().assert_outcomes(passed=4)
 
 
 @pytest.mark.parametrize("options", [("-q",), ("-v",), ("-vv",), ("--setup-plan",), ("--fixtures-per-test",)])
-def test_output_options_do_not_disturb(project, options):
+def test_output_options_do_not_disturb(project: Project, options: tuple[str, ...]) -> None:
     assert project.run(*options).ret == 0
 
 
-def test_verbose_output_shows_whole_ids(project):
+def test_verbose_output_shows_whole_ids(project: Project) -> None:
     project.run("-v").stdout.fnmatch_lines(
         [f"{name.replace('[', '?').replace(']', '?')} PASSED*" for name in IDS]
     )
@@ -38,49 +44,55 @@ def test_verbose_output_shows_whole_ids(project):
     ("expression", "count"),
     [("loc", 2), ("loc and not baseline", 1), ("tasks and gpi", 1), ("small", 4), ("first_stage", 4)],
 )
-def test_k_selects_by_criterion_data_set_reranker_and_suite(project, expression, count):
+def test_k_selects_by_criterion_data_set_reranker_and_suite(
+    project: Project, expression: str, count: int
+) -> None:
     assert len(project.ids(*ASKED, "-k", expression)) == count
 
 
-def test_marker_selects_checks_and_not_ordinary_tests(project):
+def test_marker_selects_checks_and_not_ordinary_tests(project: Project) -> None:
     project.write("test_mine.py", "def test_mine(): pass")
     assert project.ids(*ASKED, "test_mine.py", "-m", "invari") == IDS
     assert project.ids(*ASKED, "test_mine.py", "-m", "not invari") == ["test_mine.py::test_mine"]
 
 
-def test_deselect_takes_an_id(project):
+def test_deselect_takes_an_id(project: Project) -> None:
     assert project.ids(*ASKED, "--deselect", IDS[0]) == IDS[1:]
 
 
-def test_everything_deselected_is_not_a_success(project):
+def test_everything_deselected_is_not_a_success(project: Project) -> None:
     assert project.run("-k", "nothing_of_this_name").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_a_suite_replaces_the_default_paths(project):
+def test_a_suite_replaces_the_default_paths(project: Project) -> None:
     project.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
     project.write("tests/test_mine.py", "def test_mine(): pass")
     assert project.ids(*ASKED) == IDS
 
 
-def test_given_paths_run_beside_the_suite(project):
+def test_given_paths_run_beside_the_suite(project: Project) -> None:
     project.write("tests/test_mine.py", "def test_mine(): pass")
     project.run("tests").assert_outcomes(passed=5)
 
 
-def test_an_id_as_argument_runs_only_that_check(project):
+def test_an_id_as_argument_runs_only_that_check(project: Project) -> None:
     assert project.ids(*ASKED, IDS[1]) == [IDS[1]]
 
 
-def test_an_id_without_brackets_runs_it_for_every_subject(project):
+def test_an_id_without_brackets_runs_it_for_every_subject(project: Project) -> None:
     assert project.ids(*ASKED, "--reranker=random", "small::gpi") == [IDS[1], "small::gpi[random-tasks-K6]"]
 
 
-def test_a_pasted_id_of_a_packaged_suite_needs_no_other_option_for_suite_and_reranker(project):
+def test_a_pasted_id_of_a_packaged_suite_needs_no_other_option_for_suite_and_reranker(
+    project: Project,
+) -> None:
     name = "recsys26::loc[sgs:base=random-tasks-K6]"
     assert project.ids("--invari-dataset=tasks.jsonl", "--invari-k=6", name) == [name]
 
 
-def test_an_id_as_pytest_prints_it_in_a_subfolder_is_understood(project, monkeypatch):
+def test_an_id_as_pytest_prints_it_in_a_subfolder_is_understood(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.write("pytest.ini", "[pytest]\n")
     (project.path / "below").mkdir()
     monkeypatch.chdir(project.path / "below")
@@ -91,37 +103,38 @@ def test_an_id_as_pytest_prints_it_in_a_subfolder_is_understood(project, monkeyp
     project.pytest(*asked, name).assert_outcomes(failed=1)
 
 
-def test_an_unknown_id_is_refused_with_the_closest_one(project):
+def test_an_unknown_id_is_refused_with_the_closest_one(project: Project) -> None:
     result = project.run("small::lo[first_stage-tasks-K6]")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: no check is called small::lo?*Did you mean small::loc?first_stage*"])
 
 
-def test_the_id_of_a_left_out_check_says_why(project):
+def test_the_id_of_a_left_out_check_says_why(project: Project) -> None:
     project.run("small::loc_vs_baseline[random-tasks-K6]", reranker="random").stderr.fnmatch_lines(
         ["ERROR: *is left out of this run: random is itself the baseline"]
     )
 
 
-def test_a_test_file_that_is_missing_is_still_pytests_error(project):
+def test_a_test_file_that_is_missing_is_still_pytests_error(project: Project) -> None:
     result = project.pytest("missing.py::test_x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: file or directory not found: missing.py::test_x*"])
 
 
-def test_a_suite_runs_in_an_empty_folder_and_leaves_nothing_there(project, monkeypatch):
+def test_a_suite_runs_in_an_empty_folder_and_leaves_nothing_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     empty = project.path / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
-    result = project.pytest(
-        "-p", "no:cacheprovider", "--invari-suite=recsys26", "--reranker=first_stage", "--invari-baseline=random",
-        "--invari-dataset=../tasks.jsonl", "--invari-k=6", "-k", "loc", "-q",
-    )  # fmt: skip
+    asked = ("--invari-suite=recsys26", "--reranker=first_stage", "--invari-baseline=random")
+    extent = ("--invari-dataset=../tasks.jsonl", "--invari-k=6", "-k", "loc")
+    result = project.pytest("-p", "no:cacheprovider", *asked, *extent)
     result.assert_outcomes(passed=2)
     assert list(empty.iterdir()) == []
 
 
-def test_ids_are_the_same_from_every_folder(project, monkeypatch):
+def test_ids_are_the_same_from_every_folder(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("pytest.ini", "[pytest]\n")
     below = project.path / "below" / "deeper"
     below.mkdir(parents=True)
@@ -130,14 +143,15 @@ def test_ids_are_the_same_from_every_folder(project, monkeypatch):
     assert project.ids(*asked) == IDS
 
 
-def test_order_is_reranker_then_length_then_criterion(project):
-    names = project.ids("--invari-suite=small.invari.toml", "--invari-profile=wide", "--reranker=constant", "--reranker=biased", "-k", "gpi")  # fmt: skip
+def test_order_is_reranker_then_length_then_criterion(project: Project) -> None:
+    asked = ("--invari-suite=small.invari.toml", "--invari-profile=wide", "-k", "gpi")
+    names = project.ids(*asked, "--reranker=constant", "--reranker=biased")
     assert names == [
         f"small::gpi[{reranker}-tasks-K{k}]" for reranker in ("constant", "biased") for k in (4, 6)
     ]
 
 
-def test_hooks_of_the_root_conftest_see_the_checks(project):
+def test_hooks_of_the_root_conftest_see_the_checks(project: Project) -> None:
     project.write(
         "conftest.py",
         """
@@ -154,7 +168,7 @@ def test_hooks_of_the_root_conftest_see_the_checks(project):
     result.stdout.fnmatch_lines(["SKIPPED*gpi*", "*skipped: known, see the tracker*"])
 
 
-def test_a_check_may_be_expected_to_fail(project):
+def test_a_check_may_be_expected_to_fail(project: Project) -> None:
     project.write(
         "conftest.py",
         """
@@ -169,15 +183,15 @@ def test_a_check_may_be_expected_to_fail(project):
 
 
 @pytest.mark.parametrize("plugin", ["no:cacheprovider", "no:capture", "no:xdist", "no:junitxml"])
-def test_other_plugins_may_be_switched_off(project, plugin):
+def test_other_plugins_may_be_switched_off(project: Project, plugin: str) -> None:
     project.run("-p", plugin, "-k", "loc").assert_outcomes(passed=2)
 
 
-def test_without_the_terminal_the_verdicts_still_decide(project):
+def test_without_the_terminal_the_verdicts_still_decide(project: Project) -> None:
     assert project.run("-p", "no:terminal").ret == 0
     assert project.run("-p", "no:terminal", reranker="random").ret == 1
 
 
-def test_without_the_plugin_its_options_are_refused(project):
+def test_without_the_plugin_its_options_are_refused(project: Project) -> None:
     result = project.pytester.runpytest_subprocess("-p", "no:invari", "--invari-suite=recsys26")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

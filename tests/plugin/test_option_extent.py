@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 ASKED = ("--invari-suite=small.invari.toml", "--reranker=first_stage")
 
 
-def subjects(project, *arguments, reranker="first_stage"):
+def subjects(project: Project, *arguments: str, reranker: str = "first_stage") -> Any:
     project.run("--invari-json=report.json", *arguments, reranker=reranker)
     return json.loads((project.path / "report.json").read_text())["subjects"]
 
 
-def test_a_profile_chooses_the_lengths(project):
+def test_a_profile_chooses_the_lengths(project: Project) -> None:
     names = project.ids(*ASKED, "--invari-profile=wide", "-k", "gpi")
     assert names == ["small::gpi[first_stage-tasks-K4]", "small::gpi[first_stage-tasks-K6]"]
 
 
-def test_an_unknown_profile_is_refused(project):
+def test_an_unknown_profile_is_refused(project: Project) -> None:
     result = project.run("--invari-profile=wid")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
@@ -27,17 +32,17 @@ def test_an_unknown_profile_is_refused(project):
     )
 
 
-def test_k_views_and_queries_replace_the_profiles(project):
+def test_k_views_and_queries_replace_the_profiles(project: Project) -> None:
     first = subjects(project, "--invari-k=4", "--invari-views=3", "--invari-queries=31")[0]
     assert (first["k"], first["views"], first["queries"]) == (4, 3, 31)
 
 
-def test_several_lengths_are_separated_by_commas_or_repeated(project):
+def test_several_lengths_are_separated_by_commas_or_repeated(project: Project) -> None:
     expected = [f"small::gpi[first_stage-tasks-K{k}]" for k in (3, 5, 6)]
     assert project.ids(*ASKED, "--invari-k=3,5", "--invari-k=6,5", "-k", "gpi") == expected
 
 
-def test_the_ini_keys_are_the_defaults(project):
+def test_the_ini_keys_are_the_defaults(project: Project) -> None:
     project.write(
         "pytest.ini", "[pytest]\ninvari_k = 4\ninvari_views = 3\ninvari_queries = 31\ninvari_seed = 9\n"
     )
@@ -65,7 +70,7 @@ def test_the_ini_keys_are_the_defaults(project):
         ("--invari-baseline=rando", "*unknown reranker 'rando'. Did you mean 'random'*"),
     ],
 )  # fmt: skip
-def test_an_impossible_value_is_one_line_and_exit_4(project, option, message):
+def test_an_impossible_value_is_one_line_and_exit_4(project: Project, option: str, message: str) -> None:
     result = project.run(option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
@@ -79,14 +84,14 @@ def test_an_impossible_value_is_one_line_and_exit_4(project, option, message):
         ("invari_strict = maybe", "ini key invari_strict: *maybe*"),
     ],
 )
-def test_a_bad_ini_value_names_its_key(project, line, message):
+def test_a_bad_ini_value_names_its_key(project: Project, line: str, message: str) -> None:
     project.write("pytest.ini", f"[pytest]\n{line}\n")
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
 
 
-def test_a_cutoff_beyond_the_list_is_refused_with_its_place(project):
+def test_a_cutoff_beyond_the_list_is_refused_with_its_place(project: Project) -> None:
     result = project.pytest(
         "--invari-suite=recsys26", "--reranker=constant", "--invari-dataset=tasks.jsonl", "--invari-k=4"
     )
@@ -96,13 +101,13 @@ def test_a_cutoff_beyond_the_list_is_refused_with_its_place(project):
     )
 
 
-def test_data_sets_are_named_by_the_stem_of_their_path(project):
+def test_data_sets_are_named_by_the_stem_of_their_path(project: Project) -> None:
     (project.path / "films.jsonl").write_text((project.path / "tasks.jsonl").read_text())
     names = project.ids(*ASKED, "--invari-dataset=films.jsonl", "--invari-dataset=./tasks.jsonl", "-k", "gpi")
     assert names == ["small::gpi[first_stage-films-K6]", "small::gpi[first_stage-tasks-K6]"]
 
 
-def test_two_data_sets_that_look_the_same_in_ids_are_refused(project):
+def test_two_data_sets_that_look_the_same_in_ids_are_refused(project: Project) -> None:
     project.write("other/tasks.jsonl", (project.path / "tasks.jsonl").read_text())
     result = project.run("--invari-dataset=tasks.jsonl", "--invari-dataset=other/tasks.jsonl")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -111,26 +116,26 @@ def test_two_data_sets_that_look_the_same_in_ids_are_refused(project):
     )
 
 
-def test_a_seed_draws_other_views_and_the_same_ones_again(project):
-    def figures(seed):
+def test_a_seed_draws_other_views_and_the_same_ones_again(project: Project) -> None:
+    def figures(seed: int) -> Any:
         return subjects(project, f"--invari-seed={seed}", reranker="input_order")[0]["metrics"]["loc"]
 
     assert figures(1) == figures(1)
     assert figures(1) != figures(2)
 
 
-def test_the_baseline_is_replaced(project):
+def test_the_baseline_is_replaced(project: Project) -> None:
     result = project.run("--invari-baseline=constant", "-k", "vs_baseline")
     result.stdout.fnmatch_lines(["*loc minus constant's must be above 0*"])
     result.assert_outcomes(failed=1)
 
 
-def test_a_reranker_is_not_compared_with_itself(project):
+def test_a_reranker_is_not_compared_with_itself(project: Project) -> None:
     result = project.run(reranker="random")
     result.stdout.fnmatch_lines(["LEFT OUT*loc_vs_baseline*random is itself the baseline"])
 
 
-def test_a_suite_without_a_baseline_names_the_option(project):
+def test_a_suite_without_a_baseline_names_the_option(project: Project) -> None:
     text = (project.path / "small.invari.toml").read_text().replace('baseline = "random"\n', "", 1)
     (project.path / "small.invari.toml").write_text(text)
     result = project.run()
@@ -141,8 +146,9 @@ def test_a_suite_without_a_baseline_names_the_option(project):
     project.run("--invari-baseline=random").assert_outcomes(passed=4)
 
 
-def test_criteria_of_another_profile_or_number_of_views_are_left_out_and_said(project):
-    asked = ("--invari-suite=recsys26", "--reranker=constant", "--invari-dataset=tasks.jsonl", "--invari-k=6", "--invari-baseline=random")  # fmt: skip
+def test_criteria_of_another_profile_or_number_of_views_are_left_out_and_said(project: Project) -> None:
+    asked = ("--invari-suite=recsys26", "--reranker=constant", "--invari-baseline=random")
+    asked += ("--invari-dataset=tasks.jsonl", "--invari-k=6")
     result = project.pytest(*asked)
     result.stdout.fnmatch_lines(["LEFT OUT  ppi*its bound is for exactly 20 views*", "*this run has 6"])
     names = project.ids(*asked, "--invari-views=20")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
 
-def report(project, *arguments, reranker="first_stage"):
+
+def report(project: Project, *arguments: str, reranker: str = "first_stage") -> Any:
     project.run("--invari-json=report.json", *arguments, reranker=reranker)
     return json.loads((project.path / "report.json").read_text(encoding="utf-8"))
 
 
-def test_it_says_what_was_judged_and_on_what(project):
+def test_it_says_what_was_judged_and_on_what(project: Project) -> None:
     found = report(project, reranker="random")
     text = (project.path / "small.invari.toml").read_bytes()
     assert found["format"] == "invari-report/1"
@@ -29,7 +33,7 @@ def test_it_says_what_was_judged_and_on_what(project):
     assert [each["criterion"] for each in found["left_out"]] == ["loc_vs_baseline"]
 
 
-def test_a_criterion_has_its_figures_and_its_verdict(project):
+def test_a_criterion_has_its_figures_and_its_verdict(project: Project) -> None:
     found = report(project, reranker="random")
     loc = found["criteria"][0]
     assert loc["id"] == "small::loc[random-tasks-K6]"
@@ -39,7 +43,7 @@ def test_a_criterion_has_its_figures_and_its_verdict(project):
     assert loc["text"].startswith(f"{loc['estimate']:.4f} [")
 
 
-def test_subjects_are_the_reranker_and_its_baseline(project):
+def test_subjects_are_the_reranker_and_its_baseline(project: Project) -> None:
     found = report(project)
     assert [each["reranker"] for each in found["subjects"]] == ["first_stage", "random"]
     first = found["subjects"][0]
@@ -54,31 +58,31 @@ def test_subjects_are_the_reranker_and_its_baseline(project):
 
 
 @pytest.mark.parametrize("options", [("-p", "no:terminal"), ("-q",), ("-n2",)])
-def test_it_is_written_however_the_run_goes(project, options):
+def test_it_is_written_however_the_run_goes(project: Project, options: tuple[str, ...]) -> None:
     if "-n2" in options:
         pytest.importorskip("xdist")
     assert len(report(project, *options)["criteria"]) == 4
 
 
-def test_what_was_not_run_is_not_in_it(project):
+def test_what_was_not_run_is_not_in_it(project: Project) -> None:
     found = report(project, "-x", reranker="input_order")
     assert [each["criterion"] for each in found["criteria"]] == ["loc"]
 
 
-def test_a_fault_is_null_and_a_reason(project):
+def test_a_fault_is_null_and_a_reason(project: Project) -> None:
     project.write("mine_bad.py", "def rank(context, texts):\n    raise RuntimeError('no answer')\n")
     loc = report(project, reranker="mine_bad:rank")["criteria"][0]
     assert (loc["verdict"], loc["estimate"], loc["low"]) == ("fail", None, None)
     assert "no answer" in loc["reason"]
 
 
-def test_an_older_report_is_replaced_whole(project):
+def test_an_older_report_is_replaced_whole(project: Project) -> None:
     (project.path / "report.json").write_text("x" * 100_000)
     report(project)
     assert [path.name for path in project.path.glob("*report*")] == ["report.json"]
 
 
-def test_a_hook_may_add_to_it(project):
+def test_a_hook_may_add_to_it(project: Project) -> None:
     project.write(
         "conftest.py",
         """
@@ -95,7 +99,9 @@ def test_a_hook_may_add_to_it(project):
 @pytest.mark.parametrize(
     ("path", "message"), [("no/where.json", "there is no folder no"), (".", "that is a folder")]
 )
-def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(project, path, message):
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(
+    project: Project, path: str, message: str
+) -> None:
     result = project.run(f"--invari-json={path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: --invari-json={path}: {message}"])

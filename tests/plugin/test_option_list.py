@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pytest_invari.metrics import metric_names
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 HOOK = """
 import pytest
@@ -13,7 +19,7 @@ def pytest_invari_rerankers(config):
 """
 
 
-def test_everything_is_listed_one_line_each_and_nothing_runs(project):
+def test_everything_is_listed_one_line_each_and_nothing_runs(project: Project) -> None:
     project.write("test_mine.py", "def test_it(): assert 0")
     result = project.pytest("--invari-list")
     assert result.ret == 0
@@ -35,7 +41,7 @@ def test_everything_is_listed_one_line_each_and_nothing_runs(project):
     assert "test session starts" not in result.stdout.str()
 
 
-def test_a_conftest_hook_and_pyproject_are_listed_too(project):
+def test_a_conftest_hook_and_pyproject_are_listed_too(project: Project) -> None:
     project.write("conftest.py", HOOK)
     project.write(
         "pyproject.toml", '[tool.pytest.ini_options]\n[tool.invari.rerankers.mine]\nreranker = "constant"\n'
@@ -45,7 +51,7 @@ def test_a_conftest_hook_and_pyproject_are_listed_too(project):
     )
 
 
-def test_a_broken_table_is_one_line(project):
+def test_a_broken_table_is_one_line(project: Project) -> None:
     project.write("pyproject.toml", "[tool.pytest.ini_options]\n[tool.invari.rerankers.mine]\nnothing = 1\n")
     result = project.pytest("--invari-list")
     assert result.ret == 4

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 HOOK = """
 import pytest
@@ -24,38 +30,38 @@ def pytest_invari_rerankers(config):
 """
 
 
-def test_the_long_name_and_the_alias_mean_the_same(project):
+def test_the_long_name_and_the_alias_mean_the_same(project: Project) -> None:
     project.run("--invari-reranker=first_stage", reranker=None).assert_outcomes(passed=4)
 
 
-def test_several_rerankers_are_columns_of_one_table(project):
+def test_several_rerankers_are_columns_of_one_table(project: Project) -> None:
     result = project.run("--reranker=constant")
     result.assert_outcomes(passed=8)
     result.stdout.fnmatch_lines(["*first_stage*random*", "LOC*1.000*0.*", "*constant*", "LOC*1.000*"])
 
 
-def test_options_stand_in_the_id_as_written(project):
+def test_options_stand_in_the_id_as_written(project: Project) -> None:
     assert "small::loc[biased:beta=0.5,noise=1-tasks-K6]" in project.ids(
         "--invari-suite=small.invari.toml", "--reranker=biased:beta=0.5,noise=1"
     )
 
 
-def test_a_method_over_another_base(project):
+def test_a_method_over_another_base(project: Project) -> None:
     project.run("-k", "calls", reranker="sgs:base=random").assert_outcomes(passed=1)
 
 
-def test_a_conftest_hook_names_a_reranker(project):
+def test_a_conftest_hook_names_a_reranker(project: Project) -> None:
     project.write("conftest.py", HOOK)
     project.run(reranker="good").assert_outcomes(passed=4)
 
 
-def test_module_and_attribute_need_no_registration(project):
+def test_module_and_attribute_need_no_registration(project: Project) -> None:
     project.write("mine_now.py", "def rank(context, texts):\n    return {text: -1.0 for text in texts}\n")
     project.write("mine_now.py", "def rank(context, texts):\n    return [float(t[-1]) for t in texts]\n")
     project.run(reranker="mine_now:rank").assert_outcomes(passed=4)
 
 
-def test_a_table_in_pyproject_names_a_reranker(project):
+def test_a_table_in_pyproject_names_a_reranker(project: Project) -> None:
     project.write(
         "pyproject.toml", '[tool.pytest.ini_options]\n[tool.invari.rerankers.mine]\nreranker = "constant"\n'
     )
@@ -73,7 +79,7 @@ def test_a_table_in_pyproject_names_a_reranker(project):
         ("a b", "*is not of the form*"),
     ],
 )
-def test_a_bad_name_is_one_line_and_exit_4(project, name, message):
+def test_a_bad_name_is_one_line_and_exit_4(project: Project, name: str, message: str) -> None:
     result = project.run(reranker=name)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
@@ -81,7 +87,9 @@ def test_a_bad_name_is_one_line_and_exit_4(project, name, message):
 
 
 @pytest.mark.parametrize(("name", "fault"), [("raising", "out of paper"), ("short", "1*6"), ("nan", "nan")])
-def test_a_failing_reranker_fails_its_items_with_query_view_and_fault(project, name, fault):
+def test_a_failing_reranker_fails_its_items_with_query_view_and_fault(
+    project: Project, name: str, fault: str
+) -> None:
     project.write("conftest.py", HOOK)
     result = project.run("--reranker=good", "-k", "calls", reranker=name)
     result.assert_outcomes(failed=1, passed=1)
@@ -91,7 +99,7 @@ def test_a_failing_reranker_fails_its_items_with_query_view_and_fault(project, n
     assert "\x1b[31m" not in result.stdout.str()
 
 
-def test_a_failing_baseline_fails_what_is_compared_with_it(project):
+def test_a_failing_baseline_fails_what_is_compared_with_it(project: Project) -> None:
     project.write("conftest.py", HOOK)
     result = project.run("--invari-baseline=raising", reranker="good")
     result.assert_outcomes(failed=1, passed=3)
@@ -99,7 +107,7 @@ def test_a_failing_baseline_fails_what_is_compared_with_it(project):
 
 
 @pytest.mark.parametrize("owner", ["conftest", "plugin"])
-def test_the_alias_is_left_to_whoever_owns_it(project, owner):
+def test_the_alias_is_left_to_whoever_owns_it(project: Project, owner: str) -> None:
     text = "def pytest_addoption(parser):\n    parser.addoption('--reranker', default='theirs')\n"
     project.write("conftest.py" if owner == "conftest" else "theirs.py", text)
     load = [] if owner == "conftest" else ["-p", "theirs"]
@@ -116,19 +124,19 @@ def test_the_alias_is_left_to_whoever_owns_it(project, owner):
     result.stderr.fnmatch_lines(["ERROR: *--invari-reranker=NAME (--reranker belongs to another plugin*"])
 
 
-def test_a_reranker_without_a_suite_is_refused(project):
+def test_a_reranker_without_a_suite_is_refused(project: Project) -> None:
     result = project.pytest("--reranker=sgs")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: a reranker without a suite tests nothing: add --invari-suite=NAME*"])
 
 
-def test_its_ini_key_may_stand_without_a_suite(project):
+def test_its_ini_key_may_stand_without_a_suite(project: Project) -> None:
     project.write("pytest.ini", "[pytest]\ninvari_reranker = sgs\n")
     project.write("test_mine.py", "def test_it(): pass")
     project.pytest().assert_outcomes(passed=1)
 
 
-def test_a_hook_that_returns_no_mapping_is_refused(project):
+def test_a_hook_that_returns_no_mapping_is_refused(project: Project) -> None:
     project.write("conftest.py", HOOK.replace("return {", "return [0]\n    {"))
     result = project.run(reranker="good")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 SUITE = """
 [suite]
@@ -21,7 +26,7 @@ at_least = 0.001
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
-def test_undecided_fails_and_stays_called_undecided(project, workers):
+def test_undecided_fails_and_stays_called_undecided(project: Project, workers: tuple[str, ...]) -> None:
     if workers:
         pytest.importorskip("xdist")
     project.write("open.invari.toml", SUITE)
@@ -36,11 +41,11 @@ def test_undecided_fails_and_stays_called_undecided(project, workers):
     assert report["strict"] is True
 
 
-def test_the_ini_key_switches_it_on(project):
+def test_the_ini_key_switches_it_on(project: Project) -> None:
     project.write("open.invari.toml", SUITE)
     project.write("pytest.ini", "[pytest]\ninvari_strict = true\n")
     project.pytest("open.invari.toml", "--reranker=random").assert_outcomes(failed=1)
 
 
-def test_a_decided_criterion_is_not_touched(project):
+def test_a_decided_criterion_is_not_touched(project: Project) -> None:
     project.run("--invari-strict").assert_outcomes(passed=4)

@@ -1,11 +1,21 @@
 """Mistakes in a suite file: one line with the file, the line, the key, and what was meant."""
 
+# ruff: noqa: E501  # a table reads better with a case a line
+
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.suite import read_suite
+from pytest_invari.suite import Suite, read_suite
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 LINES = """\
 [suite]
@@ -29,14 +39,14 @@ margin = 0.02
 """.splitlines()
 
 
-def replaced(number, *lines):
+def replaced(number: int, *lines: str) -> str:
     """The suite with its line *number* (from 1) replaced."""
     return "\n".join([*LINES[: number - 1], *lines, *LINES[number:]]) + "\n"
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read(text):
+def read(tmp_path: Path) -> Callable[[str | bytes], Suite]:
+    def read(text: str | bytes) -> Suite:
         path = tmp_path / "mine.toml"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return read_suite(path)
@@ -94,7 +104,9 @@ def read(tmp_path):
         (18, ["margin = 0.02 0.03"], "18: not valid TOML: "),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_line_and_key(read, tmp_path, line, lines, message):
+def test_a_mistake_is_told_with_its_line_and_key(
+    read: Callable[[str | bytes], Suite], tmp_path: Path, line: int, lines: list[str], message: str
+) -> None:
     with pytest.raises(InvariError) as caught:
         read(replaced(line, *lines))
     assert str(caught.value).startswith(f"{tmp_path / 'mine.toml'}:{message}")
@@ -102,7 +114,7 @@ def test_a_mistake_is_told_with_its_line_and_key(read, tmp_path, line, lines, me
 
 
 @pytest.mark.parametrize("part", ["[suite]", "[profile.NAME]", "[[criterion]]"])
-def test_a_missing_part_is_named(read, part):
+def test_a_missing_part_is_named(read: Callable[[str | bytes], Suite], part: str) -> None:
     start = {"[suite]": (0, 2), "[profile.NAME]": (2, 8), "[[criterion]]": (8, 18)}[part]
     with pytest.raises(InvariError) as caught:
         read("\n".join([*LINES[: start[0]], *LINES[start[1] :]]))
@@ -121,14 +133,16 @@ def test_a_missing_part_is_named(read, part):
         ),
     ],
 )
-def test_what_is_no_suite_at_all_is_told_too(read, content, message):
+def test_what_is_no_suite_at_all_is_told_too(
+    read: Callable[[str | bytes], Suite], content: bytes, message: str
+) -> None:
     with pytest.raises(InvariError) as caught:
         read(content)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_right_suite_is_read_whole(read):
+def test_a_right_suite_is_read_whole(read: Callable[[str | bytes], Suite]) -> None:
     suite = read("\n".join(LINES))
     assert suite.profile().k == (10, 25)
     assert [criterion.name for criterion in suite.criteria] == ["loc", "ndcg"]
@@ -136,7 +150,9 @@ def test_a_right_suite_is_read_whole(read):
     assert (suite.min_queries, suite.max_undefined, suite.on_failure) == (30, 0.05, "strict")
 
 
-def test_one_name_may_stand_for_different_bounds_in_different_profiles(read):
+def test_one_name_may_stand_for_different_bounds_in_different_profiles(
+    read: Callable[[str | bytes], Suite],
+) -> None:
     text = replaced(12, "at_least = 0.7", "profiles = ['quick']").replace("'ndcg'", "'loc'")
     text += "[profile.paper]\ndatasets = 'd'\nk = 2\nviews = 2\n[[criterion]]\nname = 'loc'\nmetric = 'loc'\n"
     assert len(read(text + "at_least = 0.8\nprofiles = ['paper']\n").criteria) == 3
@@ -144,13 +160,15 @@ def test_one_name_may_stand_for_different_bounds_in_different_profiles(read):
         read(text + "at_least = 0.8\n")
 
 
-def test_a_data_set_path_is_meant_beside_the_suite(read, tmp_path):
+def test_a_data_set_path_is_meant_beside_the_suite(
+    read: Callable[[str | bytes], Suite], tmp_path: Path
+) -> None:
     (tmp_path / "mine.jsonl").write_text("")
     suite = read(replaced(4, "datasets = ['mine.jsonl', 'movielens_small', 'other.jsonl']"))
     assert suite.profile().datasets == (str(tmp_path / "mine.jsonl"), "movielens_small", "other.jsonl")
 
 
-def test_in_a_run_it_is_a_usage_error(project):
+def test_in_a_run_it_is_a_usage_error(project: Project) -> None:
     project.write("bad.invari.toml", replaced(12, "atleast = 0.75"))
     result = project.pytest("bad.invari.toml", "--reranker=random")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

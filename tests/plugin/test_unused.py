@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
 
 
 HEAVY = {"numpy", "torch", "transformers", "pandas", "scipy", "pyarrow", "tabulate", "tqdm"}
@@ -15,7 +21,7 @@ def pytest_unconfigure():
 """
 
 
-def loaded(project, *arguments):
+def loaded(project: Project, *arguments: str) -> set[str]:
     """The modules that a pytest run in a fresh interpreter ends with."""
     project.write("conftest.py", SHOW_MODULES)
     result = subprocess.run(
@@ -27,7 +33,7 @@ def loaded(project, *arguments):
     return set(line.split()[1:])
 
 
-def test_nothing_heavy_is_loaded(project):
+def test_nothing_heavy_is_loaded(project: Project) -> None:
     project.write("test_mine.py", "def test_it(): pass")
     modules = loaded(project, "test_mine.py")
     assert "pytest_invari.plugin" in modules
@@ -35,7 +41,7 @@ def test_nothing_heavy_is_loaded(project):
     assert "pytest_invari.suite_plugin" not in modules
 
 
-def test_loading_the_plugin_takes_less_than_25_milliseconds():
+def test_loading_the_plugin_takes_less_than_25_milliseconds() -> None:
     program = "import pytest, sys; import pytest_invari.plugin"
     taken = []
     # The least of three: a busy machine makes any single one slow.
@@ -48,7 +54,7 @@ def test_loading_the_plugin_takes_less_than_25_milliseconds():
     assert min(taken) < 25_000
 
 
-def test_collecting_a_suite_loads_no_model_library(project):
+def test_collecting_a_suite_loads_no_model_library(project: Project) -> None:
     modules = loaded(
         project, "--invari-suite=small.invari.toml", "--reranker=sgs:base=random", "--collect-only"
     )
@@ -56,7 +62,7 @@ def test_collecting_a_suite_loads_no_model_library(project):
     assert not {"torch", "transformers", "pandas", "scipy"} & modules
 
 
-def test_output_and_files_are_those_of_a_run_without_the_plugin(project):
+def test_output_and_files_are_those_of_a_run_without_the_plugin(project: Project) -> None:
     project.write("test_mine.py", "def test_it(): pass\ndef test_other(tmp_path): pass")
     texts, files = [], []
     for options in ((), ("-p", "no:invari")):
@@ -67,7 +73,7 @@ def test_output_and_files_are_those_of_a_run_without_the_plugin(project):
     assert files[0] == files[1] == ["small.invari.toml", "stderr", "stdout", "tasks.jsonl", "test_mine.py"]
 
 
-def test_conftests_with_our_hooks_work_without_the_plugin(project):
+def test_conftests_with_our_hooks_work_without_the_plugin(project: Project) -> None:
     project.write(
         "conftest.py",
         """
@@ -82,7 +88,9 @@ def test_conftests_with_our_hooks_work_without_the_plugin(project):
     project.pytester.runpytest_subprocess("-p", "no:invari").assert_outcomes(passed=1)
 
 
-def test_the_plugin_loads_by_name_when_autoloading_is_off(project, monkeypatch):
+def test_the_plugin_loads_by_name_when_autoloading_is_off(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     project.pytester.runpytest_subprocess(
         "-p",
@@ -94,7 +102,7 @@ def test_the_plugin_loads_by_name_when_autoloading_is_off(project, monkeypatch):
     ).assert_outcomes(passed=4)
 
 
-def test_python_m_pytest_and_a_program_that_imports_it_first_work(project):
+def test_python_m_pytest_and_a_program_that_imports_it_first_work(project: Project) -> None:
     program = "import pytest_invari.plugin, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
     asked = ("-W", "error", "--invari-suite=small.invari.toml", "--reranker=first_stage", "-q")
     for start in (("-m", "pytest"), ("-c", program)):

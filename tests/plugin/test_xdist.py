@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
 
 pytest.importorskip("xdist")
 
@@ -20,13 +25,13 @@ def pytest_runtest_logfinish(nodeid):
 """
 
 
-def criteria(project, *arguments):
+def criteria(project: Project, *arguments: str) -> Any:
     project.run("--reranker=biased", "--reranker=input_order", "--invari-json=report.json", *arguments)
     found = json.loads((project.path / "report.json").read_text())
     return found["criteria"]
 
 
-def test_workers_come_to_the_same_figures_and_keep_a_subject_together(project):
+def test_workers_come_to_the_same_figures_and_keep_a_subject_together(project: Project) -> None:
     alone = criteria(project)
     project.write("conftest.py", WHERE)
     project.write(
@@ -44,26 +49,26 @@ def test_workers_come_to_the_same_figures_and_keep_a_subject_together(project):
 
 
 @pytest.mark.parametrize("mode", ["loadscope", "worksteal", "loadgroup"])
-def test_the_other_ways_to_distribute_work_too(project, mode):
+def test_the_other_ways_to_distribute_work_too(project: Project, mode: str) -> None:
     project.run("-n2", f"--dist={mode}").assert_outcomes(passed=4)
 
 
-def test_an_id_runs_in_a_worker(project):
+def test_an_id_runs_in_a_worker(project: Project) -> None:
     project.run("-n2", "small::gpi[first_stage-tasks-K6]").assert_outcomes(passed=1)
 
 
-def test_lf_after_a_distributed_run_finds_what_failed(project):
+def test_lf_after_a_distributed_run_finds_what_failed(project: Project) -> None:
     project.run("-n2", reranker="random").assert_outcomes(passed=1, failed=2)
     project.run("-n2", "--lf", reranker="random").assert_outcomes(failed=2)
 
 
-def test_an_undecided_check_is_undecided_in_the_controller(project):
+def test_an_undecided_check_is_undecided_in_the_controller(project: Project) -> None:
     result = project.run("-n2", "--invari-queries=8", "-k", "gpi")
     result.stdout.fnmatch_lines(["UNDECIDED gpi*", "*= 1 undecided in *"])
     assert result.ret == 0
 
 
-def test_a_failure_stays_when_a_crashed_worker_is_replaced(project):
+def test_a_failure_stays_when_a_crashed_worker_is_replaced(project: Project) -> None:
     project.write(
         "mine_crash.py",
         """
