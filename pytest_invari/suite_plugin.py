@@ -92,7 +92,7 @@ class SuitePlugin:
             f"{'all' if check.plan.queries is None else check.plan.queries} queries)"
             for check in self._expansion.checks
         )
-        return printable(f"invari: {', '.join(chosen)}; {len(self._expansion.checks)} checks")
+        return printable(f"invari: {', '.join(chosen)}; {_count(len(self._expansion.checks), 'check')}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
@@ -118,7 +118,7 @@ class SuitePlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let the result ride on the report of the check's call; an undecided one is skipped at its criterion."""
+        """Let the result ride on the report; an undecided check is skipped at its criterion's line."""
         report = yield
         if isinstance(item, CheckItem) and report.when == "call":
             report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
@@ -238,3 +238,7 @@ def _replace_default_paths(config: pytest.Config) -> None:
 
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
