@@ -147,8 +147,8 @@ def test_a_suite_without_a_baseline_names_the_option(project: Project) -> None:
 
 
 def test_criteria_of_another_profile_or_number_of_views_are_left_out_and_said(project: Project) -> None:
-    asked = ("--invari-suite=recsys26", "--reranker=constant", "--invari-baseline=random")
-    asked += ("--invari-dataset=tasks.jsonl", "--invari-k=6")
+    asked = ["--invari-suite=recsys26", "--reranker=constant", "--invari-baseline=random"]
+    asked += ["--invari-dataset=tasks.jsonl", "--invari-k=6"]
     result = project.pytest(*asked)
     result.stdout.fnmatch_lines(["LEFT OUT  ppi*its bound is for exactly 20 views*", "*this run has 6"])
     names = project.ids(*asked, "--invari-views=20")
