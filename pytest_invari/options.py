@@ -75,9 +75,7 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every option but the alias, and its ini key."""
-    group = parser.getgroup(
-        "invari", "invari: is a reranker's preference stable when its input is reordered?"
-    )
+    group = parser.getgroup("invari", "invari: rerankers whose input is reordered")
     for option in _options():
         shown = {"metavar": option.metavar} if option.metavar else {}
         action = "store_true" if option.flag else "append" if option.many else "store"
