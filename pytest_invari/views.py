@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import seeded_hash
 
-__all__ = ["CANONICAL", "View", "sample_views", "shuffled"]
+__all__ = ["CANONICAL", "View", "require_orders", "sample_views", "shuffled"]
 
 CANONICAL = "canonical"
 
@@ -42,14 +42,8 @@ def sample_views(
     Raises:
         InvariError: there are not that many distinct orders.
     """
+    require_orders(query_id, len(ids), count, include_canonical=include_canonical)
     canonical = tuple(ids)
-    possible = math.factorial(len(canonical)) - (not include_canonical)
-    if count > possible:
-        hint = "" if include_canonical else " besides the data set's own"
-        raise InvariError(
-            f"query {query_id!r}: {count} views asked for, but {len(canonical)} candidates have only "
-            f"{possible} orders{hint}; ask for fewer views or longer lists"
-        )
     views = [View(CANONICAL, canonical)] if include_canonical and count else []
     taken = {canonical}
     draw = 0
@@ -60,3 +54,18 @@ def sample_views(
             views.append(View(f"seed{seed}.{draw}", order))
         draw += 1
     return views
+
+
+def require_orders(query_id: str, items: int, count: int, *, include_canonical: bool = False) -> None:
+    """Refuse more views than a list of *items* has orders, without drawing any.
+
+    Raises:
+        InvariError: there are not *count* distinct orders.
+    """
+    possible = math.factorial(items) - (not include_canonical)
+    if count > possible:
+        hint = "" if include_canonical else " besides the data set's own"
+        raise InvariError(
+            f"query {query_id!r}: {count} views asked for, but {items} candidates have only "
+            f"{possible} orders{hint}; ask for fewer views or longer lists"
+        )

@@ -13,7 +13,7 @@ from pytest_invari.reports.text import figure, printable
 
 if TYPE_CHECKING:
     from pytest_invari.checks import Check
-    from pytest_invari.measure import Measured
+    from pytest_invari.measured import Measured
 
 __all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
 

@@ -1,0 +1,237 @@
+"""The laboratory: builds rerankers, shows them their views or takes these from records, and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_invari.adapt import fingerprint_of
+from pytest_invari.errors import InvariError
+from pytest_invari.manifest import Manifest, Scalar, describe_environment, flatten
+from pytest_invari.observe import Observation, observe, stored
+from pytest_invari.plan import Plan, Subject
+from pytest_invari.records import Record, RecordFolder
+from pytest_invari.redaction import without_secrets
+from pytest_invari.registry import Build, ModelSettings
+from pytest_invari.tasks import TaskSet, content_hash
+from pytest_invari.views import View, require_orders
+
+if TYPE_CHECKING:
+    from pytest_invari.measured import Measured
+    from pytest_invari.protocol import Reranker
+    from pytest_invari.registry import Registry, RerankerSpec
+
+__all__ = ["Laboratory", "Plan", "Subject"]
+
+_Lists = tuple[str, int, int | None]
+
+
+class Laboratory:
+    """Measures subjects, each once in its life, and shares loaded models and data between them.
+
+    Args:
+        registry: where names are looked up.
+        settings: of the language model.
+        records: keep every ranking in this folder, and go on from what is there.
+        replay: take every ranking from *records*; nothing is built and no model is loaded.
+        retry_failed: rank again what *records* hold as failed.
+        show_progress: None shows bars except in workers of pytest-xdist.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: ModelSettings | None = None,
+        records: Path | None = None,
+        replay: bool = False,
+        *,
+        retry_failed: bool = False,
+        show_progress: bool | None = None,
+    ) -> None:
+        if replay and records is None:
+            raise InvariError("a replay needs the folder of the records")
+        self._registry = registry
+        self._settings = settings or ModelSettings()
+        self._records = RecordFolder(records) if records is not None else None
+        self._is_replay = replay
+        self._retry_failed = retry_failed
+        self._show = show_progress
+        self._shared: dict[object, object] = {}
+        self._tasks: dict[_Lists, TaskSet] = {}
+        self._views: dict[Plan, Mapping[str, list[View]]] = {}
+        self._built: dict[tuple[str, _Lists], Reranker] = {}
+        self._prepared: set[tuple[str, _Lists]] = set()
+        self._replayed: dict[tuple[str, _Lists], tuple[Record, TaskSet]] = {}
+        self._observed: dict[tuple[str, Plan], list[Observation]] = {}
+        self._measured: dict[tuple[str, Plan], Measured] = {}
+
+    def tasks(self, plan: Plan) -> TaskSet:
+        """The tasks of a plan, loaded once.
+
+        Raises:
+            InvariError: they cannot be loaded, or are no possible tasks.
+        """
+        key = _lists(plan)
+        if key not in self._tasks:
+            tasks = self._registry.load_tasks(plan.dataset, plan.k, plan.queries)
+            _require_possible(tasks, plan)
+            self._tasks[key] = tasks
+        return self._tasks[key]
+
+    def check(self, spec: RerankerSpec, plan: Plan) -> None:
+        """Refuse what can be refused before a model is loaded; a replay is read and checked whole.
+
+        Raises:
+            InvariError: see there.
+        """
+        if self._is_replay:
+            self._observe(spec, plan)
+            return
+        tasks = self.tasks(plan)
+        for task in tasks.tasks:
+            require_orders(
+                task.query_id, len(task.candidates), plan.views, include_canonical=plan.include_canonical
+            )
+        if self._records is not None:
+            self._records.check()
+        check = getattr(self._reranker(spec, plan), "check", None)
+        if check is not None:
+            check()
+
+    def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
+        """Load what the reranker needs, once. A replay needs nothing."""
+        key = (spec.label, _lists(plan))
+        if self._is_replay or key in self._prepared:
+            return
+        prepare = getattr(self._reranker(spec, plan), "prepare", None)
+        if prepare is not None:
+            prepare()
+        self._prepared.add(key)
+
+    def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
+        """Rank every view that is not known yet, or replay them, and measure.
+
+        Failed rankings are data: they are in the result's ``failures``, and nothing is raised for them.
+
+        Raises:
+            InvariError: as :meth:`check`.
+        """
+        from pytest_invari.measured import Measured
+
+        key = (spec.label, plan)
+        if key not in self._measured:
+            observations = self._observe(spec, plan)
+            tasks = self._replayed[spec.label, _lists(plan)][1] if self._is_replay else self.tasks(plan)
+            self._measured[key] = Measured(_subject(spec, plan, tasks.name), plan, tasks, observations)
+        return self._measured[key]
+
+    def _observe(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
+        # How failures and ties count changes nothing about what is observed.
+        shown = replace(plan, on_failure="strict", ties="broken")
+        key = (spec.label, shown)
+        if key not in self._observed:
+            self._observed[key] = (self._replay if self._is_replay else self._rank)(spec, shown)
+        return self._observed[key]
+
+    def _rank(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
+        tasks = self.tasks(plan)
+        views = self._sampled(plan, tasks)
+        self.prepare(spec, plan)
+        reranker = self._reranker(spec, plan)
+        subject = _subject(spec, plan, tasks.name)
+        record = None
+        if self._records is not None:
+            settings = self._settings
+            manifest = Manifest(
+                self._asked(spec, plan) | _about(tasks),
+                flatten(fingerprint_of(reranker, spec.label)),
+                describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
+            )
+            record = self._records.open(subject, manifest, tasks)
+        return observe(
+            reranker,
+            tasks,
+            views,
+            record,
+            description=f"{subject.reranker} on {subject.dataset}, K={subject.k}",
+            retry_failed=self._retry_failed,
+            show=self._show,
+        )
+
+    def _replay(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
+        key = (spec.label, _lists(plan))
+        if key not in self._replayed:
+            self._replayed[key] = self._find(spec, plan)
+        record, tasks = self._replayed[key]
+        return stored(record.read(), tasks, self._sampled(plan, tasks), str(record.path))
+
+    def _find(self, spec: RerankerSpec, plan: Plan) -> tuple[Record, TaskSet]:
+        assert self._records is not None
+        asked = self._asked(spec, plan)
+        try:
+            tasks = self.tasks(plan)
+        except InvariError:
+            # A data set may be missing where its records are read, but a file that is there must be right.
+            if Path(plan.dataset).expanduser().exists():
+                raise
+            name = Path(plan.dataset).stem if "/" in plan.dataset else plan.dataset
+            asked |= {"dataset": name} | ({} if plan.queries is None else {"queries": plan.queries})
+            record = self._records.find(_subject(spec, plan, name), asked)
+            return record, record.tasks()
+        return self._records.find(_subject(spec, plan, tasks.name), asked | _about(tasks)), tasks
+
+    def _asked(self, spec: RerankerSpec, plan: Plan) -> dict[str, Scalar]:
+        """The part of a manifest that is known without building anything, but for the tasks."""
+        return {
+            "reranker": spec.name,
+            **flatten(spec.options, "option."),
+            "model": self._settings.model,
+            "dtype": self._settings.dtype,
+            "k": plan.k,
+        }
+
+    def _sampled(self, plan: Plan, tasks: TaskSet) -> Mapping[str, list[View]]:
+        if plan not in self._views:
+            self._views[plan] = plan.sample(tasks)
+        return self._views[plan]
+
+    def _reranker(self, spec: RerankerSpec, plan: Plan) -> Reranker:
+        key = (spec.label, _lists(plan))
+        if key not in self._built:
+            build = Build(self._settings, self.tasks(plan), plan.k, self._registry, self._shared)
+            self._built[key] = self._registry.build(spec, build)
+        return self._built[key]
+
+
+def _lists(plan: Plan) -> _Lists:
+    """What of a plan decides which lists there are."""
+    return plan.dataset, plan.k, plan.queries
+
+
+def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:
+    return Subject(without_secrets(spec.label), dataset, plan.k)
+
+
+def _about(tasks: TaskSet) -> dict[str, Scalar]:
+    return {
+        "dataset": tasks.name,
+        "queries": len(tasks.tasks),
+        "tasks_sha256": content_hash(tasks.tasks),
+    }
+
+
+def _require_possible(tasks: TaskSet, plan: Plan) -> None:
+    if not tasks.tasks:
+        raise InvariError(f"data set {plan.dataset!r}: has no queries")
+    seen: set[str] = set()
+    for task in tasks.tasks:
+        where = f"data set {plan.dataset!r}: query {task.query_id!r}"
+        if task.query_id in seen:
+            raise InvariError(f"{where} is there twice; every query needs an id of its own")
+        seen.add(task.query_id)
+        if len(set(task.ids)) != len(task.ids):
+            raise InvariError(f"{where} has a candidate twice; every candidate of a list needs its own id")
+        if len(task.ids) != plan.k:
+            raise InvariError(f"{where} has {len(task.ids)} candidates, not the {plan.k} asked for")

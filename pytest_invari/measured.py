@@ -1,0 +1,307 @@
+"""What was measured of one subject: arrays of its rankings, metrics per query, and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_invari import metrics, statistics
+from pytest_invari.errors import InvariError
+from pytest_invari.metrics import effectiveness, exposure
+from pytest_invari.metrics.arrays import Bools, Integers, PerQuery, merge, query_arrays
+from pytest_invari.metrics.gpi import gpi
+from pytest_invari.metrics.loc import loc
+from pytest_invari.metrics.ppi import ppi
+from pytest_invari.metrics.preference import tie_rate
+from pytest_invari.views import shuffled
+
+if TYPE_CHECKING:
+    from pytest_invari.metrics import Metric
+    from pytest_invari.observe import Observation
+    from pytest_invari.plan import Plan, Subject
+    from pytest_invari.statistics import Interval, PooledCounts
+    from pytest_invari.tasks import TaskSet
+
+__all__ = ["Block", "Failure", "Measured", "Pooled"]
+
+FAILED_VIEWS = "failed_views"
+# A ranking of the reranker's own making is one; "repaired" is what it says it has put right itself.
+VALID = ("ok", "repaired")
+
+_COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
+_DEVIATIONS = {
+    "exposure_deviation": exposure.maximum_exposure_deviation,
+    "exposure_deviation_mean": exposure.mean_exposure_deviation,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A view that came back without a valid ranking."""
+
+    query_id: str
+    view: str
+    fault: str
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Queries with equally many valid views, M, as arrays.
+
+    ``queries`` (n,) are their places among the tasks; ``positions``, ``ranks`` and ``tied_ranks`` are
+    int16 (n, M, K) as in :class:`~pytest_invari.metrics.arrays.QueryArrays`; ``relevant`` is (n, K) and
+    ``relevant_total`` (n,).
+    """
+
+    queries: Integers
+    positions: Integers
+    ranks: Integers
+    tied_ranks: Integers
+    relevant: Bools
+    relevant_total: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A metric that only all queries together have: a statistic of pooled counts, and its value."""
+
+    counts: PooledCounts
+    statistic: statistics.bootstrap.Statistic
+
+    @property
+    def value(self) -> float:
+        """The statistic over all queries; NaN when there are none."""
+        total = np.asarray(self.counts.denominators).sum()
+        if not total:
+            return float("nan")
+        return float(self.statistic(np.asarray(self.counts.numerators).sum(axis=0) / total))
+
+
+class Measured:
+    """The rankings of one subject and everything computed from them.
+
+    Metric values are aligned with ``query_ids``, which names every task in its order; a query without
+    enough valid views has no value, for the reason ``failed_views``. Figures depend on nothing but the
+    observations, the plan and the names of data set, metric and reranker.
+    """
+
+    def __init__(
+        self, subject: Subject, plan: Plan, tasks: TaskSet, observations: Sequence[Observation]
+    ) -> None:
+        self.subject = subject
+        self.plan = plan
+        self.tasks = tasks
+        self.observations = tuple(observations)
+        self.query_ids = tuple(task.query_id for task in tasks.tasks)
+        self.failures = [
+            Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not _is_valid(seen)
+        ]
+        self._by_query: dict[str, list[Observation]] = {query_id: [] for query_id in self.query_ids}
+        for seen in self.observations:
+            self._by_query[seen.query_id].append(seen)
+        self._values: dict[str, PerQuery | Pooled] = {}
+        self._intervals: dict[tuple[str, str], Interval] = {}
+
+    @property
+    def failure_count(self) -> int:
+        """How many views came back without a valid ranking, whatever the plan makes of them."""
+        return len(self.failures)
+
+    @property
+    def without_relevant(self) -> int:
+        """How many queries effectiveness is undefined for, because no candidate is relevant."""
+        return self.tasks.without_relevant
+
+    @property
+    def positions(self) -> Integers:
+        """(n, M, K) 0-based input positions of the measured queries; item i is the i-th id sorted.
+
+        Raises:
+            ValueError: dropped views left queries with different numbers of views; see ``blocks``.
+        """
+        return self._only_block.positions
+
+    @property
+    def ranks(self) -> Integers:
+        """(n, M, K) 0-based output ranks, aligned with ``positions``; equal where the plan lets them tie."""
+        return self._preference_ranks(self._only_block)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The measured queries, grouped by their number of valid views."""
+        grouped: dict[int, list[tuple[int, Any]]] = {}
+        for index, query_id in enumerate(self.query_ids):
+            usable = self._usable(self._by_query[query_id])
+            if usable:
+                arrays = query_arrays(
+                    query_id,
+                    [seen.shown for seen in usable],
+                    [self._order(seen) for seen in usable],
+                    [seen.ranking.scores if _is_valid(seen) else None for seen in usable],
+                )
+                grouped.setdefault(len(usable), []).append((index, arrays))
+        return tuple(self._block(grouped[views]) for views in sorted(grouped))
+
+    def metric(self, name: str) -> PerQuery | Pooled:
+        """A metric by its word (``loc``, ``ndcg@5``): a value per query, or one for all.
+
+        Raises:
+            InvariError: there is no such metric.
+        """
+        if name not in self._values:
+            metric = metrics.parse_metric(name)
+            if metric.kind == "pooled":
+                self._values[name] = self._pooled(metric)
+            elif metric.family in _COSTS:
+                self._values[name] = self._over_views(lambda seen: getattr(seen.ranking.cost, metric.family))
+            elif metric.family == "invalid_view_rate":
+                self._values[name] = self._over_views(lambda seen: not _is_valid(seen))
+            else:
+                self._values[name] = self._per_query(metric)
+        return self._values[name]
+
+    def interval(self, name: str) -> Interval:
+        """The metric over queries with its 95 % bootstrap interval.
+
+        The resampling is seeded by data set, list length, metric and reranker, so that a figure is the
+        same whatever else runs, in which order and in how many processes.
+
+        Raises:
+            InvariError: there is no such metric.
+        """
+        key = (name, "")
+        if key not in self._intervals:
+            seed = self._seed(name)
+            value = self.metric(name)
+            self._intervals[key] = (
+                statistics.bootstrap_pooled(value.counts, value.statistic, seed)
+                if isinstance(value, Pooled)
+                else statistics.bootstrap_mean(value.values, seed)
+            )
+        return self._intervals[key]
+
+    def difference(self, other: Measured, name: str) -> Interval:
+        """This subject's metric minus *other*'s over the same queries, with its 95 % interval.
+
+        Queries are matched by id, and only those with a value in both count.
+
+        Raises:
+            InvariError: the two were not measured on the same lists in the same orders.
+        """
+        self._require_comparable(other)
+        key = (name, other.subject.reranker)
+        if key not in self._intervals:
+            seed = f"{self._seed(name)} minus {other.subject.reranker}"
+            new, base = self.metric(name), other.metric(name)
+            places = {query_id: place for place, query_id in enumerate(other.query_ids)}
+            along = np.array([places[query_id] for query_id in self.query_ids], np.intp)
+            if isinstance(new, Pooled) and isinstance(base, Pooled):
+                matched = statistics.PooledCounts(
+                    np.asarray(base.counts.numerators)[along], np.asarray(base.counts.denominators)[along]
+                )
+                self._intervals[key] = statistics.bootstrap_pooled_difference(
+                    new.counts, matched, new.statistic, seed
+                )
+            elif isinstance(new, PerQuery) and isinstance(base, PerQuery):
+                self._intervals[key] = statistics.bootstrap_difference(new.values, base.values[along], seed)
+        return self._intervals[key]
+
+    @property
+    def _only_block(self) -> Block:
+        if len(self.blocks) > 1:
+            views = ", ".join(str(block.ranks.shape[1]) for block in self.blocks)
+            raise ValueError(f"queries have different numbers of valid views ({views}); use blocks")
+        return self.blocks[0] if self.blocks else self._block([])
+
+    def _usable(self, seen: list[Observation]) -> list[Observation]:
+        """The views of one query that count; none when the query has no value."""
+        valid = [each for each in seen if _is_valid(each)]
+        if self.plan.on_failure == "random" or len(valid) == len(seen):
+            return seen
+        enough = self.plan.on_failure == "drop" and len(valid) >= min(2, len(seen))
+        return valid if enough else []
+
+    def _order(self, seen: Observation) -> tuple[str, ...]:
+        if _is_valid(seen):
+            return seen.ranking.order
+        return shuffled(seen.shown, "failed view", self.plan.view_seed, seen.query_id, seen.view)
+
+    def _block(self, members: Sequence[tuple[int, Any]]) -> Block:
+        tasks = [self.tasks.tasks[index] for index, _ in members]
+        relevant = np.zeros((len(members), self.plan.k), np.bool_)
+        for row, (task, (_, arrays)) in enumerate(zip(tasks, members, strict=True)):
+            relevant[row] = [task.relevance.get(item, 0.0) > 0 for item in arrays.ids]
+        totals = np.array([task.relevant_total for task in tasks], np.int64)
+        if not members:
+            empty = np.empty((0, self.plan.views, self.plan.k), np.int16)
+            return Block(np.empty(0, np.intp), empty, empty, empty, relevant, totals)
+        return Block(
+            np.array([index for index, _ in members], np.intp),
+            np.stack([arrays.positions for _, arrays in members]),
+            np.stack([arrays.ranks for _, arrays in members]),
+            np.stack([arrays.tied_ranks for _, arrays in members]),
+            relevant,
+            # A task made without a total has at least the positives that were retrieved.
+            np.maximum(totals, relevant.sum(axis=1)),
+        )
+
+    def _preference_ranks(self, block: Block) -> Integers:
+        return block.tied_ranks if self.plan.ties == "half" else block.ranks
+
+    def _per_query(self, metric: Metric) -> PerQuery:
+        compute = self._kernels(metric)[metric.family]
+        found = merge(len(self.query_ids), ((block.queries, compute(block)) for block in self.blocks))
+        reasons = tuple(FAILED_VIEWS if reason == "not_observed" else reason for reason in found.reasons)
+        return PerQuery(found.values, reasons)
+
+    def _kernels(self, metric: Metric) -> Mapping[str, Callable[[Block], PerQuery]]:
+        k, ranks = metric.k or 0, self._preference_ranks
+        return {
+            "ppi": lambda block: ppi(block.positions, ranks(block)),
+            "gpi": lambda block: gpi(ranks(block)),
+            "loc": lambda block: loc(ranks(block)),
+            "tie_rate": lambda block: tie_rate(block.tied_ranks),
+            "hr": lambda block: effectiveness.hit_rate(block.ranks, block.relevant, k),
+            "ndcg": lambda block: effectiveness.ndcg(block.ranks, block.relevant, block.relevant_total, k),
+            "ndcg_candidates": lambda block: effectiveness.ndcg_candidates(block.ranks, block.relevant, k),
+        }
+
+    def _over_views(self, value: Callable[[Observation], float]) -> PerQuery:
+        """The mean over all views of each query, valid or not."""
+        means = [np.mean([value(seen) for seen in self._by_query[query_id]]) for query_id in self.query_ids]
+        return PerQuery.of(np.array(means, np.float64))
+
+    def _pooled(self, metric: Metric) -> Pooled:
+        k = metric.k or 0
+        top = np.zeros((len(self.query_ids), self.plan.k), np.int64)
+        views = np.zeros(len(self.query_ids), np.int64)
+        for block in self.blocks:
+            counts = exposure.exposure_counts(block.positions, block.ranks, k)
+            top[block.queries], views[block.queries] = counts.top, counts.views
+        return Pooled(statistics.PooledCounts(top, views), partial(_DEVIATIONS[metric.family], k=k))
+
+    def _seed(self, name: str) -> str:
+        return f"{self.subject.dataset}-K{self.subject.k}-{name}-{self.subject.reranker}"
+
+    def _require_comparable(self, other: Measured) -> None:
+        mine, theirs = self.plan, other.plan
+        same_views = (mine.k, mine.views, mine.view_seed, mine.include_canonical) == (
+            theirs.k, theirs.views, theirs.view_seed, theirs.include_canonical,
+        )  # fmt: skip
+        if not same_views or set(self.query_ids) != set(other.query_ids):
+            raise InvariError(
+                f"{self.subject.label} and {other.subject.label} were measured on different queries or views "
+                "and cannot be compared; use one plan for both"
+            )
+
+
+def _is_valid(seen: Observation) -> bool:
+    return seen.ranking.status in VALID
+
+
+def _fault(seen: Observation) -> str:
+    return seen.ranking.fault or f"the reranker calls its ranking {seen.ranking.status}"

@@ -1,0 +1,77 @@
+"""Plans: on which lists, in how many orders, and by which rules a reranker is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pytest_invari.views import View, sample_views
+
+if TYPE_CHECKING:
+    from pytest_invari.tasks import TaskSet
+
+__all__ = ["OnFailure", "Plan", "Subject", "Ties"]
+
+OnFailure = Literal["strict", "drop", "random"]
+Ties = Literal["broken", "half"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is shown to a reranker, and how its failures and ties count.
+
+    Args:
+        dataset: a data set's name, or the path of a task file.
+        k: candidates in each list.
+        queries: the first this many tasks, or all of them.
+        views: orders in which each list is shown.
+        view_seed: another seed draws other orders.
+        include_canonical: the data set's own order is the first view; otherwise it is never shown.
+        on_failure: what becomes of a view without a valid ranking. ``strict``: its query has no value.
+            ``drop``: the query is measured on its other views, of which two must be left. ``random``:
+            a seeded random order stands in, never the input order, which would look like position bias.
+        ties: ``broken``: equal scores are in the order that the ranking gave them, which a hash of the
+            ids decides, so that a reranker that scores all alike is consistent. ``half``: between equal
+            scores there is no preference, half a win for each.
+    """
+
+    dataset: str
+    k: int
+    queries: int | None
+    views: int
+    view_seed: int = 0
+    include_canonical: bool = False
+    on_failure: OnFailure = "strict"
+    ties: Ties = "broken"
+
+    def sample(self, tasks: TaskSet) -> Mapping[str, list[View]]:
+        """The views of each query, by its id.
+
+        Raises:
+            InvariError: a list has fewer orders than there are views.
+        """
+        return {
+            task.query_id: sample_views(
+                task.query_id,
+                task.ids,
+                self.views,
+                seed=self.view_seed,
+                include_canonical=self.include_canonical,
+            )
+            for task in tasks.tasks
+        }
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A reranker, as the user named it, on one data set at one list length."""
+
+    reranker: str
+    dataset: str
+    k: int
+
+    @property
+    def label(self) -> str:
+        """Short text for people: ``sgs-movielens_small-K10``."""
+        return f"{self.reranker}-{self.dataset}-K{self.k}"

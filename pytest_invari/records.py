@@ -1,0 +1,226 @@
+"""Records: observations as Parquet files in a folder, from which everything after the model is computed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_invari.cache import atomic_file
+from pytest_invari.errors import InvariError
+from pytest_invari.manifest import Manifest, Scalar, differences
+from pytest_invari.observe import Key, Observation
+from pytest_invari.rows import read_observations, write_observations
+
+if TYPE_CHECKING:
+    from pytest_invari.plan import Subject
+    from pytest_invari.tasks import TaskSet
+
+__all__ = ["Record", "RecordFolder"]
+
+MANIFEST = "manifest.json"
+TASKS = "tasks.parquet"
+VIEWS = "views"
+# What a manifest says of the tasks; unknown to a replay that cannot load the data set.
+TASK_KEYS = ("tasks_sha256", "queries")
+# Files written one by one during a run are merged when there are this many.
+MOST_PARTS = 256
+# Another process that merges the same folder may remove a file between its listing and its reading.
+READ_ATTEMPTS = 5
+# A temporary file of this age was left by a process that was killed.
+ABANDONED_SECONDS = 86_400.0
+
+
+class RecordFolder:
+    """The folder a user names: one folder in it for each subject and fingerprint."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self) -> None:
+        """Refuse a folder that cannot hold records.
+
+        Raises:
+            InvariError: it is a file.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise InvariError(f"{self.path}: is a file; records need a folder")
+
+    def open(self, subject: Subject, manifest: Manifest, tasks: TaskSet) -> Record:
+        """The record of this subject and manifest, made where there is none, with its tasks beside it."""
+        slug = re.sub(r"[^A-Za-z0-9._=-]+", "_", subject.label).strip("._")[:80]
+        record = Record(self.path / f"{slug}-{manifest.fingerprint[:16]}", manifest, subject)
+        record.create(tasks)
+        return record
+
+    def find(self, subject: Subject, asked: Mapping[str, Scalar]) -> Record:
+        """The one record that was made with these settings, without building a reranker.
+
+        Args:
+            subject: named in errors.
+            asked: the part of the manifest to match. Where the tasks' keys (``tasks_sha256``,
+                ``queries``) are left out, any tasks fit.
+
+        Raises:
+            InvariError: no record fits, with what differs in the nearest; or several do.
+        """
+        found = {folder: Manifest.read(folder / MANIFEST) for folder in self._folders()}
+        if not found:
+            raise InvariError(
+                f"{self.path}: holds no records; run once with --invari-records={self.path} and without "
+                "--invari-replay"
+            )
+        unlike = {
+            folder: differences(_comparable(manifest.asked, asked), asked)
+            for folder, manifest in found.items()
+        }
+        fitting = [folder for folder in found if not unlike[folder]]
+        if len(fitting) > 1:
+            raise InvariError(self._ambiguous(subject, {folder: found[folder] for folder in fitting}))
+        if not fitting:
+            nearest = min(unlike, key=lambda folder: (len(unlike[folder]), folder.name))
+            listed = "; ".join(f"{key}: {words}" for key, words in unlike[nearest].items())
+            raise InvariError(
+                f"{self.path}: no records fit {subject.label}; the nearest, {nearest.name}, differ in "
+                f"{listed}"
+            )
+        return Record(fitting[0], found[fitting[0]], subject)
+
+    def _folders(self) -> list[Path]:
+        try:
+            return sorted(path.parent for path in self.path.glob(f"*/{MANIFEST}"))
+        except OSError as error:
+            raise InvariError(f"{self.path}: cannot be read ({error.strerror or error})") from None
+
+    def _ambiguous(self, subject: Subject, fitting: Mapping[Path, Manifest]) -> str:
+        flats = [manifest.flat for manifest in fitting.values()]
+        keys = sorted({key for one, other in itertools.pairwise(flats) for key in differences(one, other)})
+        return (
+            f"{self.path}: {len(fitting)} records fit {subject.label} and differ in {', '.join(keys)} (see "
+            f"their {MANIFEST}); move all but one out of there: {', '.join(each.name for each in fitting)}"
+        )
+
+
+class Record:
+    """The observations of one subject under one fingerprint.
+
+    They lie in small Parquet files with names of their own, each written whole or not at all, and
+    several processes may write at once. A view that is in two files (a process ended while merging
+    them) counts once: the first that did not fail.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, subject: Subject) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.subject = subject
+        self._written: list[Path] = []
+
+    def create(self, tasks: TaskSet) -> None:
+        """Make the folder, unless it is there, with the tasks first and the manifest last."""
+        from pytest_invari.taskfile import write_tasks
+
+        if not (self.path / TASKS).is_file():
+            write_tasks(self.path / TASKS, tasks)
+        if (self.path / MANIFEST).is_file():
+            Manifest.read(self.path / MANIFEST)
+            return
+        with atomic_file(self.path / MANIFEST) as temporary:
+            temporary.write_text(self.manifest.to_json(), encoding="utf-8")
+
+    def tasks(self) -> TaskSet:
+        """The tasks that were ranked, from the copy beside the observations.
+
+        Raises:
+            InvariError: they are missing or not those of the manifest.
+        """
+        from pytest_invari.taskfile import read_tasks
+        from pytest_invari.tasks import content_hash
+
+        tasks = read_tasks(self.path / TASKS, self.subject.dataset)
+        if content_hash(tasks.tasks) != self.manifest.asked.get("tasks_sha256"):
+            raise InvariError(f"{self.path / TASKS}: not the tasks that were ranked; restore the file")
+        return tasks
+
+    def read(self) -> dict[Key, Observation]:
+        """All observations by query and view.
+
+        Raises:
+            InvariError: a file is torn, no file of records, or has another fingerprint.
+        """
+        for _ in range(READ_ATTEMPTS):
+            parts = self._parts()
+            kept, read = self._gather(parts)
+            if read == parts:
+                return kept
+        raise InvariError(f"{self.path}: keeps changing while it is read; let the other run end first")
+
+    def append(self, observations: Sequence[Observation]) -> None:
+        """Keep these in a file of their own."""
+        self._written.append(self._write(observations))
+        if len(self._written) >= MOST_PARTS:
+            self._merge(self._written)
+
+    def compact(self) -> None:
+        """Merge all files into one. It is complete before the others are removed."""
+        parts = self._parts()
+        if len(parts) > 1:
+            self._merge(parts)
+        for leftover in (self.path / VIEWS).glob(".*.parquet"):
+            with contextlib.suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > ABANDONED_SECONDS:
+                    leftover.unlink()
+
+    def _parts(self) -> list[Path]:
+        return sorted((self.path / VIEWS).glob("part-*.parquet"))
+
+    def _gather(self, parts: Iterable[Path]) -> tuple[dict[Key, Observation], list[Path]]:
+        """The observations in these files, and those of the files that were still there."""
+        kept: dict[Key, Observation] = {}
+        read = []
+        for path in parts:
+            found = read_observations(path, self.manifest.fingerprint)
+            if found is None:
+                continue
+            read.append(path)
+            for seen in found:
+                known = kept.get(seen.key)
+                if known is None or (known.ranking.status == "failed" and seen.ranking.status != "failed"):
+                    kept[seen.key] = seen
+        return kept, read
+
+    def _merge(self, parts: Iterable[Path]) -> None:
+        kept, read = self._gather(parts)
+        self._write(list(kept.values()))
+        _flush_folder(self.path / VIEWS)
+        for path in read:
+            path.unlink(missing_ok=True)
+        self._written = []
+
+    def _write(self, observations: Sequence[Observation]) -> Path:
+        # Sorted by name, parts are in the order in which they were written.
+        name = f"part-{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(3)}.parquet"
+        path = self.path / VIEWS / name
+        with atomic_file(path) as temporary:
+            write_observations(temporary, observations, self.subject, self.manifest.fingerprint)
+        return path
+
+
+def _comparable(recorded: Mapping[str, Scalar], asked: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """What was recorded, without the keys of the tasks that are not asked for."""
+    return {key: value for key, value in recorded.items() if key in asked or key not in TASK_KEYS}
+
+
+def _flush_folder(path: Path) -> None:
+    """Make renames in a folder survive a loss of power; Windows cannot open folders and does it itself."""
+    if os.name == "posix":
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,53 @@
+"""Keep secrets out of what is stored and shown: options, manifests and the texts of faults."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+
+__all__ = ["HIDDEN", "is_secret_name", "without_secrets"]
+
+HIDDEN = "(hidden)"
+
+# Narrow on purpose: a hidden option no longer tells two records apart, and "pad_token" should.
+_SECRET_NAME = re.compile(
+    r"(?:^|[^a-z0-9])(?:"
+    r"(?:api|access|auth|bearer|github|hf|refresh|secret|session)[_-]?token"
+    r"|(?:api|access|auth|private|secret|signing)[_-]?key"
+    r"|secret|passwd|password|passphrase|credentials?|authorization|cookie"
+    r")$|^token$",
+    re.IGNORECASE,
+)
+_ENVIRONMENT_NAME = re.compile(r"_(?:KEY|TOKEN|SECRET|PASS|PASSWORD|CREDENTIALS?)$")
+_SHORTEST_SECRET = 8
+
+_ASSIGNMENT = re.compile(r"([A-Za-z][\w.-]*)(['\"]?\s*[=:]\s*['\"]?)([^\s,;&'\"]+)")
+_BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
+_USER_INFORMATION = re.compile(r"(\w+://)[^\s/@]+@")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Tell whether a value of this name (an option, a header) must not be stored."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Hide what looks like a secret in free text.
+
+    Hidden are values given to a secret name (``api_key=…``), bearer tokens, the user part of an
+    address, and the values of environment variables whose name says that they are secret.
+    """
+    for name, value in os.environ.items():
+        is_secret = is_secret_name(name) or _ENVIRONMENT_NAME.search(name) is not None
+        if is_secret and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, HIDDEN)
+    text = _USER_INFORMATION.sub(rf"\1{HIDDEN}@", text)
+    text = _BEARER.sub(rf"\1 {HIDDEN}", text)
+    return _ASSIGNMENT.sub(_hide_assignment, text)
+
+
+def _hide_assignment(match: re.Match[str]) -> str:
+    name, sign, _ = match.groups()
+    return f"{name}{sign}{HIDDEN}" if is_secret_name(name) else match.group()

@@ -1,0 +1,140 @@
+"""Rows: an observation as a row of a Parquet file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from pytest_invari.errors import InvariError
+from pytest_invari.observe import Observation
+from pytest_invari.protocol import Cost, Ranking, Status
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pytest_invari.plan import Subject
+
+__all__ = ["read_observations", "schema", "write_observations"]
+
+COUNTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out")
+
+
+def schema() -> pa.Schema:
+    """The columns: what was ranked by what, the order shown, the answer, its status, cost and diagnostics.
+
+    ``scores`` are aligned with ``output``, null where the reranker gave none; ``diagnostics`` is a JSON
+    object. A ranking that failed has no output; its diagnostics say why under ``fault``.
+    """
+    import pyarrow as pa
+
+    text, count = pa.string(), pa.int64()
+    names = {
+        "dataset": text,
+        "query_id": text,
+        "view": text,
+        "reranker": text,
+        "fingerprint": text,
+        "input": pa.list_(text),
+        "output": pa.list_(text),
+        "scores": pa.list_(pa.float64()),
+        "status": text,
+        **dict.fromkeys(COUNTS, count),
+        "seconds": pa.float64(),
+        "diagnostics": text,
+    }
+    return pa.schema([pa.field(name, kind, nullable=name == "scores") for name, kind in names.items()])
+
+
+def write_observations(
+    path: Path, observations: Sequence[Observation], subject: Subject, fingerprint: str
+) -> None:
+    """Write a file of rows.
+
+    Raises:
+        InvariError: an id is not valid Unicode.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    rows = [_row(seen, subject, fingerprint) for seen in observations]
+    try:
+        table = pa.Table.from_pylist(rows, schema())
+    except UnicodeEncodeError as error:
+        raise InvariError(
+            f"records cannot hold {error.object!r}: it is not valid Unicode; give that query or candidate "
+            "another id"
+        ) from None
+    pyarrow.parquet.write_table(table, path)
+
+
+def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
+    """Read a file of rows; None when the file is gone.
+
+    Raises:
+        InvariError: the file is torn, is no file of records, has rows of another fingerprint, or an
+            output that is not an order of its input.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    expected = schema()
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            found = file.schema_arrow
+            lacking = [field.name for field in expected if found.get_field_index(field.name) < 0]
+            if lacking:
+                raise InvariError(f"{path}: not a file of records, it lacks {', '.join(lacking)}; remove it")
+            rows = file.read(columns=expected.names).select(expected.names).cast(expected).to_pylist()
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvariError(
+            f"{path}: torn, or not a file of records ({reason}); remove it and its views are ranked again"
+        ) from None
+    return [_observation(row, fingerprint, path) for row in rows]
+
+
+def _row(seen: Observation, subject: Subject, fingerprint: str) -> dict[str, Any]:
+    ranking = seen.ranking
+    return {
+        "dataset": subject.dataset,
+        "query_id": seen.query_id,
+        "view": seen.view,
+        "reranker": subject.reranker,
+        "fingerprint": fingerprint,
+        "input": seen.shown,
+        "output": ranking.order,
+        "scores": ranking.scores,
+        "status": ranking.status,
+        **{name: int(getattr(ranking.cost, name)) for name in COUNTS},
+        "seconds": float(ranking.cost.seconds),
+        # Escaped, so that a fault's text may hold what is not valid Unicode.
+        "diagnostics": json.dumps(ranking.diagnostics),
+    }
+
+
+def _observation(row: Mapping[str, Any], fingerprint: str, path: Path) -> Observation:
+    where = f"{path}: query {row['query_id']!r}, view {row['view']!r}"
+    if row["fingerprint"] != fingerprint:
+        raise InvariError(f"{where}: has another fingerprint than its folder's manifest; remove the file")
+    status = row["status"]
+    if status not in get_args(Status):
+        raise InvariError(f"{where}: unknown status {status!r}; remove the file")
+    if status != "failed" and sorted(row["output"]) != sorted(row["input"]):
+        raise InvariError(f"{where}: the output is not an order of the input; remove the file")
+    try:
+        diagnostics = json.loads(row["diagnostics"])
+    except ValueError as error:
+        raise InvariError(f"{where}: diagnostics are not JSON ({error}); remove the file") from None
+    scores = row["scores"]
+    ranking = Ranking(
+        tuple(row["output"]),
+        None if scores is None else tuple(scores),
+        Cost(**{name: row[name] for name in COUNTS}, seconds=row["seconds"]),
+        status,
+        diagnostics,
+    )
+    return Observation(row["query_id"], row["view"], tuple(row["input"]), ranking)
