@@ -1,0 +1,1 @@
+"""Listwise reranking by a causal language model, on the CPU or on CUDA."""

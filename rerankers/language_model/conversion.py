@@ -1,0 +1,98 @@
+"""GGUF files are converted once into the user's cache, because parsing one takes half a minute."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from pytest_invari.cache import atomic_file, cache_dir
+from pytest_invari.errors import InvariError
+from pytest_invari.rerankers.language_model.source import ModelSource
+
+__all__ = ["as_folder"]
+
+COMPLETE = "complete.json"
+
+
+def as_folder(source: ModelSource) -> Path:
+    """Return a folder that transformers loads in a second, converting a GGUF file where that is needed.
+
+    The folder appears in the cache whole or not at all. Each of its files is checked against the
+    checksum taken when it was written; a damaged folder is made again. Processes that start at the same
+    time wait for the one that converts.
+
+    Raises:
+        InvariError: the file is no model that transformers can read, or the cache cannot be written.
+    """
+    if not source.is_gguf:
+        return source.path
+    from filelock import FileLock
+
+    folder = cache_dir() / "models" / f"{source.path.stem}-{source.revision[:12]}"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(folder.name + ".lock")):
+            if not _is_complete(folder):
+                _convert(source, folder)
+    except OSError as error:
+        raise InvariError(
+            f"{folder}: cannot be written ({error}); set INVARI_CACHE to another folder"
+        ) from None
+    return folder
+
+
+def _convert(source: ModelSource, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        # A folder inside it, since the temporary one is removed under its own name.
+        made = Path(temporary) / "model"
+        tokenizer, model = _read_gguf(source.path)
+        model.save_pretrained(made)
+        tokenizer.save_pretrained(made)
+        checksums = {path.name: _checksum(path) for path in sorted(made.iterdir())}
+        with atomic_file(made / COMPLETE) as path:
+            path.write_text(json.dumps({"source": source.name, "crc32": checksums}, indent=1) + "\n")
+        made.rename(folder)
+
+
+def _read_gguf(path: Path) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+    except Exception as error:
+        # The readers raise many kinds of errors on a damaged or unknown file.
+        raise InvariError(
+            f"model {str(path)!r}: cannot be read ({' '.join(str(error).split())[:200]})"
+        ) from error
+    # The weights are plain numbers from here on; left in place, the marks of the quantized file would
+    # make transformers refuse to save them.
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.hf_quantizer = None
+    model.is_quantized = False
+    return tokenizer, model
+
+
+def _is_complete(folder: Path) -> bool:
+    try:
+        checksums = json.loads((folder / COMPLETE).read_text())["crc32"]
+        return bool(checksums) and all(_checksum(folder / name) == value for name, value in checksums.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _checksum(path: Path) -> int:
+    # CRC-32 finds damage as well as a cryptographic hash does, several times as fast: this runs at
+    # every start, over half a gigabyte.
+    value = 0
+    with path.open("rb") as opened:
+        while block := opened.read(1 << 22):
+            value = zlib.crc32(block, value)
+    return value

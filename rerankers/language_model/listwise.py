@@ -1,0 +1,308 @@
+"""The listwise reranker: a language model, a prompt and a scorer."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from pytest_invari.errors import InvariError
+from pytest_invari.protocol import Cost, Ranking, RankingError, Request
+from pytest_invari.registry import ModelSettings
+from pytest_invari.rerankers.language_model.conversion import as_folder
+from pytest_invari.rerankers.language_model.engine import Engine
+from pytest_invari.rerankers.language_model.labels import audit_labels, bind_labels, find_labels
+from pytest_invari.rerankers.language_model.prompt import Prompt, PromptWriter
+from pytest_invari.rerankers.language_model.prompts import Template
+from pytest_invari.rerankers.language_model.source import ModelSource, find_model
+from pytest_invari.rerankers.language_model.tokens import Tokens
+
+__all__ = ["ListwiseLanguageModel", "Scorer"]
+
+Scorer = Literal["item_likelihood", "label_logprob", "constrained"]
+
+BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
+# A space is part of the label's token for most tokenizers, in plain text as after a colon.
+BEFORE_LABEL = " "
+
+
+@dataclass
+class ListwiseLanguageModel:
+    """Ranks a list by one forward pass (``constrained``: one pass and K − 1 single-token steps).
+
+    ``item_likelihood`` orders by the mean log-probability of each candidate's own text where it stands
+    in the list; ``label_logprob`` by the log-probability of each candidate's label as the answer (P1,
+    section 4); ``constrained`` emits all labels greedily (P2). One ranking counts as one call.
+    """
+
+    settings: ModelSettings
+    scorer: Scorer
+    template: Template
+    k: int
+    noun: str = "items"
+    text_tokens: int = 64
+    labels: tuple[str, ...] = ()
+    label_seed: int = 0
+    shared: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def source(self) -> ModelSource:
+        """The model on this machine. Raises InvariError where there is none."""
+        return find_model(self.settings.model)
+
+    @property
+    def batch_requests(self) -> int:
+        """How many requests to hand over at once: enough to share prefixes and to fill batches."""
+        return 64
+
+    def check(self) -> None:
+        """Refuse what can be refused before the weights are loaded: path, packages, device, labels."""
+        _ = self.source
+        if self.settings.device not in ("auto", "cpu"):
+            _ = self.device
+        if self.scorer != "item_likelihood":
+            _ = self.label_tokens
+
+    def prepare(self) -> None:
+        """Load the model, once for all rerankers of a session that share it."""
+        _ = self.engine
+
+    def expected_calls(self, k: int) -> int:
+        """One call a list."""
+        return 1
+
+    def fingerprint(self) -> Mapping[str, object]:
+        """Model, device, numbers' format, scorer and prompt."""
+        return {
+            "reranker": "language_model",
+            "model": self.source.name,
+            "revision": self.source.revision,
+            "device": self.device,
+            "dtype": self.dtype,
+            "scorer": self.scorer,
+            "prompt": {name: getattr(self.template, name) for name in Template.__slots__},
+            "noun": self.noun,
+            "text_tokens": self.text_tokens,
+            "labels": list(self.labels),
+            "label_seed": self.label_seed,
+            "batch_tokens": self.batch_tokens,
+        }
+
+    def rank(self, request: Request) -> Ranking:
+        """Rank one request: a batch of one."""
+        return self.rank_many([request])[0]
+
+    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+        """Rank the requests; a prompt that does not fit fails its own request, named by its query."""
+        started = time.perf_counter()
+        bound = [self._bound_labels(request) for request in requests]
+        prompts = [
+            self.writer.write(request, {item: label for item, (label, _) in labels.items()})
+            for request, labels in zip(requests, bound, strict=True)
+        ]
+        rankings: dict[int, Ranking] = {}
+        for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
+            if fault := self._misfit(request, prompt):
+                rankings[index] = Ranking.failed(fault)
+        fitting = [index for index in range(len(requests)) if index not in rankings]
+        if fitting:
+            answers = self._answers(
+                [requests[i] for i in fitting], [prompts[i] for i in fitting], [bound[i] for i in fitting]
+            )
+            seconds = (time.perf_counter() - started) / len(fitting)
+            for index, (scores, cached, tokens_out, diagnostics) in zip(fitting, answers, strict=True):
+                cost = Cost(1, 1, len(prompts[index]), cached, tokens_out, seconds)
+                rankings[index] = self._ranking(requests[index], scores, cost, diagnostics)
+        return [rankings[index] for index in range(len(requests))]
+
+    @cached_property
+    def device(self) -> str:
+        """The device's kind, ``cpu`` or ``cuda``; ``auto`` takes CUDA where there is one."""
+        import torch
+
+        wanted = self.settings.device
+        if wanted == "auto":
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        if wanted.split(":")[0] not in ("cpu", "cuda"):
+            raise InvariError(f"device {wanted!r}: choose auto, cpu or cuda")
+        if wanted.startswith("cuda") and not torch.cuda.is_available():
+            raise InvariError(
+                f"device {wanted!r}: torch {torch.__version__} finds no CUDA device here; "
+                "use --invari-device=cpu, or install a CUDA build of torch"
+            )
+        return wanted
+
+    @property
+    def dtype(self) -> str:
+        """The numbers' format: ``auto`` is bfloat16 on CUDA and float32 on the CPU."""
+        if self.settings.dtype != "auto":
+            return self.settings.dtype
+        return "bfloat16" if self.device.startswith("cuda") else "float32"
+
+    @property
+    def batch_tokens(self) -> int:
+        """The most tokens of one batch of suffixes."""
+        return self.settings.batch_tokens or BATCH_TOKENS[self.device.split(":")[0]]
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The tokenizer, which loads without the model's weights."""
+        return self._shared("tokenizer", lambda: Tokens(_load_tokenizer(self.source, self.settings)))  # type: ignore[no-any-return]
+
+    @cached_property
+    def writer(self) -> PromptWriter:
+        """What turns requests into prompts."""
+        return PromptWriter(self.tokens, self.template, noun=self.noun, text_tokens=self.text_tokens)
+
+    @cached_property
+    def label_tokens(self) -> tuple[tuple[str, int], ...]:
+        """The audited labels with their tokens, one a candidate."""
+        if not self.labels:
+            return find_labels(self.tokens, self.k, BEFORE_LABEL)
+        if len(self.labels) < self.k:
+            raise InvariError(f"{len(self.labels)} labels given for lists of {self.k} candidates")
+        return audit_labels(self.tokens, self.labels, BEFORE_LABEL)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The loaded model."""
+        key = ("engine", self.device, self.dtype, self.batch_tokens)
+        return self._shared(  # type: ignore[no-any-return]
+            key, lambda: Engine(self._load_model(), batch_tokens=self.batch_tokens)
+        )
+
+    def _shared(self, kind: object, make: Any) -> Any:
+        key = ("language_model", self.source.path, kind)
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
+
+    def _load_model(self) -> Any:
+        _calm_threads()
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        folder = as_folder(self.source)
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, self.dtype),
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=self.settings.trust_remote_code,
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InvariError(f"model {self.source.name!r}: cannot be loaded ({_line(error)})") from error
+        return model.to(self.device).eval()
+
+    def _bound_labels(self, request: Request) -> dict[str, tuple[str, int]]:
+        if self.scorer == "item_likelihood":
+            return {}
+        return bind_labels(request.query_id, request.ids, self.label_tokens, self.label_seed)
+
+    def _misfit(self, request: Request, prompt: Prompt) -> str:
+        needed = len(prompt) + (len(request.candidates) if self.scorer == "constrained" else 0)
+        if needed > self.engine.longest_prompt:
+            return (
+                f"query {request.query_id!r}: the prompt has {needed} tokens, more than the "
+                f"{self.engine.longest_prompt} that the model takes; shorten its texts or the list"
+            )
+        return ""
+
+    def _answers(
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[Prompt],
+        bound: Sequence[Mapping[str, tuple[str, int]]],
+    ) -> list[tuple[Mapping[str, float] | list[str], int, int, dict[str, float]]]:
+        if self.scorer == "item_likelihood":
+            values, cached = self.engine.text_log_probabilities(prompts)
+            return [
+                (_mean_log_probabilities(prompt, row), count, 0, {})
+                for prompt, row, count in zip(prompts, values, cached, strict=True)
+            ]
+        tokens = [
+            [labels[item][1] for item in request.ids] for request, labels in zip(requests, bound, strict=True)
+        ]
+        if self.scorer == "label_logprob":
+            values, cached = self.engine.label_log_probabilities(prompts, tokens)
+            return [
+                (dict(zip(request.ids, row, strict=True)), count, 1, {})
+                for request, row, count in zip(requests, values, cached, strict=True)
+            ]
+        readings, cached = self.engine.label_orders(prompts, tokens)
+        return [
+            (
+                [request.ids[index] for index in reading.order],
+                count,
+                len(reading.order),
+                _certainty(reading.first),
+            )
+            for request, reading, count in zip(requests, readings, cached, strict=True)
+        ]
+
+    def _ranking(
+        self,
+        request: Request,
+        scores: Mapping[str, float] | list[str],
+        cost: Cost,
+        diagnostics: dict[str, float],
+    ) -> Ranking:
+        try:
+            if isinstance(scores, list):
+                return Ranking.from_order(request, scores, cost=cost, diagnostics=diagnostics)
+            return Ranking.from_scores(request, scores, cost=cost, diagnostics=diagnostics)
+        except RankingError as error:
+            return Ranking.failed(str(error), cost)
+
+
+def _mean_log_probabilities(prompt: Prompt, values: Sequence[float]) -> dict[str, float]:
+    # values[j] belongs to suffix token j + 1.
+    scores = {}
+    for item, (start, end) in prompt.spans.items():
+        scores[item] = math.fsum(values[start - 1 : end - 1]) / (end - start) if end > start else math.nan
+    return scores
+
+
+def _certainty(log_probabilities: Sequence[float]) -> dict[str, float]:
+    """P2's one-call uncertainty controls: entropy in nats, and the difference of the best two."""
+    probabilities = sorted((math.exp(value) for value in log_probabilities), reverse=True)
+    entropy = -math.fsum(p * math.log(p) for p in probabilities if p > 0)
+    margin = probabilities[0] - probabilities[1] if len(probabilities) > 1 else 1.0
+    return {"entropy": entropy, "top_two_margin": margin}
+
+
+def _load_tokenizer(source: ModelSource, settings: ModelSettings) -> Any:
+    from transformers import AutoTokenizer
+
+    folder = as_folder(source)
+    try:
+        return AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=settings.trust_remote_code
+        )
+    except (OSError, ValueError) as error:
+        raise InvariError(
+            f"model {source.name!r}: its tokenizer cannot be loaded ({_line(error)})"
+        ) from error
+
+
+def _calm_threads() -> None:
+    """Keep torch's threads from fighting over cores.
+
+    Idle threads that spin make a two-thread run several times slower as soon as another process needs
+    a core, so they sleep instead; and each worker of pytest-xdist takes its share of the cores.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1 and "OMP_NUM_THREADS" not in os.environ:
+        import torch
+
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
