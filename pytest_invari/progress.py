@@ -15,6 +15,8 @@ __all__ = ["Bar", "bar", "shown_on", "tick"]
 
 # On something that is not a terminal (a CI log) a line is written after this many seconds, not redrawn.
 SPARSE_SECONDS = 15.0
+# There, a step shorter than this leaves no line at all.
+NOTABLE_SECONDS = 1.0
 
 _current: ContextVar[Bar | None] = ContextVar("pytest_invari_bar", default=None)
 _stream: ContextVar[TextIO | None] = ContextVar("pytest_invari_stream", default=None)
@@ -61,10 +63,10 @@ class Bar:
             self._write_line()
 
     def close(self) -> None:
-        """Remove the bar from a terminal, or leave one last line elsewhere."""
+        """Remove the bar from a terminal; elsewhere a step that took a while leaves one last line."""
         if self._drawn is not None:
             self._drawn.close()
-        elif self._is_sparse and self.done:
+        elif self._is_sparse and time.monotonic() - self._started >= NOTABLE_SECONDS:
             self._write_line()
 
     @property

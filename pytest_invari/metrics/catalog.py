@@ -57,7 +57,9 @@ class Metric:
 
 
 _CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
-_TIES = Parameter("ties", "half", "two items with equal scores count half a win for each")
+_TIES = Parameter(
+    "ties", "broken", "equal scores stand in an order that a hash of the ids decides, or count half"
+)
 
 
 def _cost(family: str, direction: Direction, description: str) -> Metric:
