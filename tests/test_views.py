@@ -1,0 +1,121 @@
+"""Views: which orders are drawn, for good, on every machine."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_invari.errors import InvariError
+from pytest_invari.views import CANONICAL, require_orders, sample_views, shuffled
+
+SIX = tuple("abcdef")
+
+SHOW = """
+from pytest_invari.views import sample_views
+for view in sample_views("q1", tuple("abcdef"), 4):
+    print(view.name, "".join(view.order))
+"""
+
+
+def drawn(query_id: str, count: int, seed: int = 0) -> list[str]:
+    return ["".join(view.order) for view in sample_views(query_id, SIX, count, seed=seed)]
+
+
+def test_orders_are_those_of_the_first_release() -> None:
+    assert drawn("q1", 4) == ["edcfba", "fceabd", "abfecd", "becadf"]
+    assert drawn("q2", 4) == ["baecfd", "cdebaf", "badecf", "abfedc"]
+    assert drawn("q1", 2, seed=7) == ["aecbfd", "cebdaf"]
+    assert "".join(shuffled("abcdef", "x", 1)) == "dbacef"
+    assert sample_views("é😀", ("ü", "日本", "a b", ""), 1)[0].order == ("a b", "ü", "日本", "")
+
+
+def test_orders_are_the_same_in_a_process_with_another_hash_seed() -> None:
+    environment = os.environ | {"PYTHONHASHSEED": "4711"}
+    shown = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, check=True)
+    expected = [f"{view.name} {''.join(view.order)}" for view in sample_views("q1", SIX, 4)]
+    assert shown.stdout.decode().split("\n")[:-1] == expected
+
+
+def test_more_views_begin_with_the_fewer() -> None:
+    assert drawn("q1", 12)[:5] == drawn("q1", 5)
+
+
+def test_a_query_has_its_own_orders_whatever_other_queries_there_are() -> None:
+    orders = {query: tuple(drawn(f"q{query}", 6)) for query in range(200)}
+    assert len(set(orders.values())) == 200
+    # Were two queries to share their draws, equal first orders would come more often than by chance.
+    shared = Counter(first for first, *_ in orders.values()).most_common(1)[0][1]
+    assert shared <= 5
+
+
+def test_orders_do_not_depend_on_the_data_sets_own_order() -> None:
+    assert shuffled("fedcba", "x", 1) == shuffled("abcdef", "x", 1)
+    # Only the order that is never drawn differs.
+    assert drawn("q1", 6) == ["".join(view.order) for view in sample_views("q1", SIX[::-1], 6)]
+
+
+@given(
+    st.sets(st.text(), min_size=1, max_size=5).map(sorted),
+    st.text(),
+    st.integers(0, 3),
+    st.booleans(),
+    st.integers(0, 119),
+)
+def test_views_are_distinct_orders_of_the_candidates(
+    ids: list[str], query_id: str, seed: int, canonical: bool, count: int
+) -> None:
+    possible = math.factorial(len(ids)) - (not canonical)
+    count = min(count, possible)
+    views = sample_views(query_id, ids, count, seed=seed, include_canonical=canonical)
+    orders = [view.order for view in views]
+    assert len(set(orders)) == len({view.name for view in views}) == count
+    assert all(sorted(order) == ids for order in orders)
+    assert (tuple(ids) in orders) == (canonical and count > 0)
+    if canonical and count:
+        assert (views[0].name, views[0].order) == (CANONICAL, tuple(ids))
+
+
+@pytest.mark.parametrize(("canonical", "possible"), [(True, 24), (False, 23)])
+def test_every_order_can_be_drawn_and_no_more(canonical: bool, possible: int) -> None:
+    views = sample_views("q", tuple("abcd"), possible, include_canonical=canonical)
+    assert {view.order for view in views} | {tuple("abcd")} == set(permutations("abcd"))
+    with pytest.raises(InvariError, match=rf"query 'q': {possible + 1} views .* only {possible} orders"):
+        sample_views("q", tuple("abcd"), possible + 1, include_canonical=canonical)
+    with pytest.raises(InvariError, match="ask for fewer views or longer lists"):
+        require_orders("q", 4, possible + 1, include_canonical=canonical)
+
+
+def test_a_list_of_one_has_no_order_but_its_own() -> None:
+    with pytest.raises(InvariError, match="1 views asked for, but 1 candidates have only 0 orders"):
+        sample_views("q", ("a",), 1)
+    assert [view.order for view in sample_views("q", ("a",), 1, include_canonical=True)] == [("a",)]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_orders_are_uniform(seed: int) -> None:
+    draws = 12_000
+    counts = Counter(shuffled("abcd", "uniform", seed, draw) for draw in range(draws))
+    expected = draws / 24
+    chi_square = sum((counts[order] - expected) ** 2 / expected for order in permutations("abcd"))
+    # 49.7 is the 99.9 % point of chi-square with 23 degrees of freedom.
+    assert chi_square < 49.7
+    # Too even would be as suspicious: 7.5 is the 0.1 % point.
+    assert chi_square > 7.5
+
+
+def test_first_views_of_many_queries_are_uniform_but_for_the_canonical_order() -> None:
+    draws = 6_000
+    counts = Counter(sample_views(f"query {query}", tuple("abc"), 1)[0].order for query in range(draws))
+    assert tuple("abc") not in counts
+    expected = draws / 5
+    # 18.5 is the 99.9 % point of chi-square with 4 degrees of freedom.
+    assert len(counts) == 5
+    assert sum((count - expected) ** 2 / expected for count in counts.values()) < 18.5
