@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pytest_invari.checks import Check
-    from pytest_invari.measure import Laboratory, Measured, Plan
+    from pytest_invari.measure import Laboratory, Measured
+    from pytest_invari.plan import Plan
     from pytest_invari.registry import RerankerSpec
     from pytest_invari.statistics.interval import Interval
 
@@ -71,6 +72,13 @@ class Bench:
             return measured[0].difference(measured[1], name)
         return measured[0].interval(name)
 
+    def note(self, check: Check) -> str:
+        """What a verdict has to say of rankings that failed and were not held against the reranker."""
+        measured = self._measured.get((check.reranker.label, check.plan))
+        if measured is None or check.plan.on_failure == "strict" or not measured.failure_count:
+            return ""
+        return f"{_failures(measured)}; on_failure = {check.plan.on_failure}"
+
     def summaries(self, check: Check) -> list[Summary]:
         """What was measured of the check's reranker and its baseline."""
         found = []
@@ -93,7 +101,9 @@ class Bench:
         if subject in self._broken:
             return self._broken[subject]
         measured = self._measured[subject]
-        return _failures(measured, check) or measured
+        if check.plan.on_failure == "strict" and check.criterion.metric.family != "invalid_view_rate":
+            return _failures(measured) or measured
+        return measured
 
 
 class _Remembered:
@@ -119,14 +129,12 @@ def _specs(check: Check) -> list[RerankerSpec]:
     return [check.reranker] if check.baseline is None else [check.reranker, check.baseline]
 
 
-def _failures(measured: Measured, check: Check) -> str:
-    """Failed rankings under the strict policy, the first one with its query, view and fault."""
-    if check.plan.on_failure != "strict" or not measured.failure_count:
-        return ""
-    if check.criterion.metric.family == "invalid_view_rate":
+def _failures(measured: Measured) -> str:
+    """How many rankings failed, and the first one's query, view and fault; empty when none did."""
+    if not measured.failure_count:
         return ""
     first = measured.failures[0]
-    total = len(measured.tasks.tasks) * check.plan.views
+    total = len(measured.tasks.tasks) * measured.plan.views
     return (
         f"{measured.failure_count} of {total} rankings failed, the first for query {first.query_id!r}, "
         f"view {first.view!r}: {_short(first.fault)}"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pytest_invari.criteria import BASELINE, Criterion
 from pytest_invari.errors import InvariError
-from pytest_invari.measure import Plan
 from pytest_invari.options import Settings
+from pytest_invari.plan import Plan
 from pytest_invari.registry import RerankerSpec
 from pytest_invari.suite import Profile, Suite
 
@@ -159,6 +159,7 @@ def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
             view_seed=profile.view_seed if settings.seed is None else settings.seed,
             include_canonical=profile.include_canonical,
             on_failure=suite.on_failure,
+            ties=suite.ties,
         )
         for dataset in settings.dataset or profile.datasets
         for k in settings.k or profile.k

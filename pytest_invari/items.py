@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,6 +93,8 @@ class CheckItem(pytest.Item):
                 min_queries=check.suite.min_queries,
                 max_undefined=check.suite.max_undefined,
             )
+            reasons = [judgement.reason, self._bench.note(check)]
+            judgement = replace(judgement, reason="; ".join(filter(None, reasons)))
         self.judgement = judgement
         self.user_properties.extend(_properties(check, judgement))
         message = describe(check, judgement)

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pytest_invari.criteria import BASELINE, Criterion, Place
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.metrics import Metric, parse_metric
+from pytest_invari.plan import OnFailure, Ties
 from pytest_invari.tomltext import Document, Table
 
 __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_suite"]
@@ -20,11 +21,9 @@ __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_
 SUFFIX = ".invari.toml"
 """The end of a file name that marks a user's own suite on the command line."""
 
-FailurePolicy = Literal["strict", "drop", "random"]
-
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _COMPARISONS = ("at_least", "at_most", "not_worse_than", "better_than")
-_SUITE_KEYS = ("name", "title", "baseline", "profile", "min_queries", "max_undefined", "on_failure")
+_SUITE_KEYS = ("name", "title", "baseline", "profile", "min_queries", "max_undefined", "on_failure", "ties")
 _PROFILE_KEYS = ("title", "datasets", "k", "views", "queries", "view_seed", "include_canonical")
 _CRITERION_KEYS = (
     *("name", "metric", *_COMPARISONS, "margin", "by", "why"),
@@ -48,10 +47,12 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite as read: its profiles (``default_profile`` is used unless another is asked for) and criteria.
+    """A suite as read.
 
-    ``min_queries`` and ``max_undefined`` are what a verdict needs, ``on_failure`` what a failed ranking
-    means, ``baseline`` the reranker that criteria call "baseline" (empty: none).
+    ``default_profile`` is used unless another is asked for. ``baseline`` is the reranker that criteria
+    call "baseline" (empty: none). ``min_queries`` and ``max_undefined`` are what a verdict needs.
+    ``on_failure`` and ``ties`` are those of :class:`pytest_invari.plan.Plan`; under ``strict`` a single
+    failed ranking fails every criterion of its subject.
     """
 
     name: str
@@ -64,7 +65,8 @@ class Suite:
     baseline: str = ""
     min_queries: int = 30
     max_undefined: float = 0.05
-    on_failure: FailurePolicy = "strict"
+    on_failure: OnFailure = "strict"
+    ties: Ties = "broken"
 
     def profile(self, name: str = "") -> Profile:
         """The profile called *name*, or the default one.
@@ -121,7 +123,8 @@ def read_suite(path: Path) -> Suite:
         raise head.error(
             "max_undefined", f"max_undefined is a share, from 0 to below 1, not {max_undefined:g}"
         )
-    on_failure = head.choice("on_failure", ("strict", "drop", "random"), "strict")
+    on_failure = head.choice("on_failure", get_args(OnFailure), "strict")
+    ties = head.choice("ties", get_args(Ties), "broken")
     return Suite(
         name=_read_name(head, "name"),
         title=head.text("title", ""),
@@ -134,6 +137,7 @@ def read_suite(path: Path) -> Suite:
         min_queries=min_queries,
         max_undefined=max_undefined,
         on_failure=on_failure,  # type: ignore[arg-type]  # one of the choices
+        ties=ties,  # type: ignore[arg-type]  # one of the choices
     )
 
 
