@@ -11,18 +11,18 @@ __all__ = ["HIDDEN", "is_secret_name", "without_secrets"]
 HIDDEN = "(hidden)"
 
 # Narrow on purpose: a hidden option no longer tells two records apart, and "pad_token" should.
-_SECRET_NAME = re.compile(
-    r"(?:^|[^a-z0-9])(?:"
+_SECRET = (
     r"(?:api|access|auth|bearer|github|hf|refresh|secret|session)[_-]?token"
     r"|(?:api|access|auth|private|secret|signing)[_-]?key"
     r"|secret|passwd|password|passphrase|credentials?|authorization|cookie"
-    r")$|^token$",
-    re.IGNORECASE,
 )
+_SECRET_NAME = re.compile(rf"(?:^|[^a-z0-9])(?:{_SECRET})$|^token$", re.IGNORECASE)
 _ENVIRONMENT_NAME = re.compile(r"_(?:KEY|TOKEN|SECRET|PASS|PASSWORD|CREDENTIALS?)$")
 _SHORTEST_SECRET = 8
 
-_ASSIGNMENT = re.compile(r"([A-Za-z][\w.-]*)(['\"]?\s*[=:]\s*['\"]?)([^\s,;&'\"]+)")
+_ASSIGNMENT = re.compile(
+    rf"((?<![a-z0-9])(?:{_SECRET})|(?<![\w-])token)(['\"]?\s*[=:]\s*['\"]?)[^\s,;&'\"]+", re.IGNORECASE
+)
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _USER_INFORMATION = re.compile(r"(\w+://)[^\s/@]+@")
 
@@ -45,9 +45,4 @@ def without_secrets(text: str) -> str:
             text = text.replace(value, HIDDEN)
     text = _USER_INFORMATION.sub(rf"\1{HIDDEN}@", text)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
-    return _ASSIGNMENT.sub(_hide_assignment, text)
-
-
-def _hide_assignment(match: re.Match[str]) -> str:
-    name, sign, _ = match.groups()
-    return f"{name}{sign}{HIDDEN}" if is_secret_name(name) else match.group()
+    return _ASSIGNMENT.sub(rf"\1\2{HIDDEN}", text)

@@ -66,7 +66,7 @@ def write_observations(
             f"records cannot hold {error.object!r}: it is not valid Unicode; give that query or candidate "
             "another id"
         ) from None
-    pyarrow.parquet.write_table(table, path)
+    pyarrow.parquet.write_table(table, path, write_page_checksum=True)
 
 
 def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
@@ -81,7 +81,7 @@ def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
 
     expected = schema()
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             found = file.schema_arrow
             lacking = [field.name for field in expected if found.get_field_index(field.name) < 0]
             if lacking:
