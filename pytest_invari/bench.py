@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pytest_invari.checks import Check
-    from pytest_invari.measure import Laboratory, Measured
+    from pytest_invari.measure import Laboratory
+    from pytest_invari.measured import Measured
     from pytest_invari.plan import Plan
     from pytest_invari.registry import RerankerSpec
     from pytest_invari.statistics.interval import Interval
@@ -64,7 +65,7 @@ class Bench:
         for spec in _specs(check):
             outcome = self._measure(spec, check)
             if isinstance(outcome, str):
-                whose = "" if spec is check.reranker else f"baseline {spec.label}: "
+                whose = "" if spec is check.reranker else f"baseline {check.shown_baseline}: "
                 return f"{whose}{outcome}"
             measured.append(outcome)
         name = check.criterion.metric.name
@@ -89,7 +90,10 @@ class Bench:
             if subject not in self._summaries:
                 wanted = [other.criterion.metric.name for other in self._checks if other.plan == check.plan]
                 metrics = table_metrics(check.plan.k, wanted)
-                self._summaries[subject] = summarise(self._measured[subject], spec.label, metrics)
+                shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
+                self._summaries[subject] = summarise(
+                    self._measured[subject], shown, check.shown_dataset, metrics
+                )
             found.append(self._summaries[subject])
         return found
 

@@ -12,6 +12,7 @@ from pytest_invari.criteria import BASELINE, Criterion
 from pytest_invari.errors import InvariError
 from pytest_invari.options import Settings
 from pytest_invari.plan import Plan
+from pytest_invari.redaction import without_secrets
 from pytest_invari.registry import RerankerSpec
 from pytest_invari.suite import Profile, Suite
 
@@ -30,9 +31,24 @@ class Check:
     baseline: RerankerSpec | None = None
 
     @property
+    def shown_reranker(self) -> str:
+        """The reranker as the user wrote it, but for secrets in its options."""
+        return without_secrets(self.reranker.label)
+
+    @property
+    def shown_baseline(self) -> str:
+        """The baseline likewise; empty when there is none."""
+        return without_secrets(self.baseline.label) if self.baseline else ""
+
+    @property
+    def shown_dataset(self) -> str:
+        """The data set's name, the same on every machine."""
+        return dataset_label(self.plan.dataset)
+
+    @property
     def subject(self) -> str:
         """The subject's part of the id: ``sgs-movielens_small-K10``."""
-        return f"{_id_text(self.reranker.label)}-{dataset_label(self.plan.dataset)}-K{self.plan.k}"
+        return f"{_id_text(self.shown_reranker)}-{self.shown_dataset}-K{self.plan.k}"
 
     @property
     def name(self) -> str:
@@ -200,7 +216,7 @@ def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None
     ):
         return None
     if not reason and check.baseline == check.reranker:
-        return f"{check.reranker.label} is itself the baseline"
+        return f"{check.shown_reranker} is itself the baseline"
     return reason
 
 

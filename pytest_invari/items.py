@@ -135,12 +135,12 @@ class CheckItem(pytest.Item):
         terminal = None if hasattr(self.config, "workerinput") else plugins.getplugin("terminalreporter")
         with ExitStack() as stack:
             if not self._bench.is_measured(self.check):
+                if capture is not None:
+                    stack.enter_context(capture.global_and_fixture_disabled())
                 if terminal is not None:
                     terminal.ensure_newline()
                     if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
                         stack.callback(terminal.write_fspath_result, self.nodeid, "")
-                if capture is not None:
-                    stack.enter_context(capture.global_and_fixture_disabled())
             yield
 
 
@@ -151,9 +151,9 @@ def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:
         "profile": check.profile.name,
         "criterion": check.criterion.name,
         "metric": check.criterion.metric.name,
-        "reranker": check.reranker.label,
-        "baseline": check.baseline.label if check.baseline else None,
-        "dataset": check.plan.dataset,
+        "reranker": check.shown_reranker,
+        "baseline": check.shown_baseline or None,
+        "dataset": check.shown_dataset,
         "k": check.plan.k,
         "views": check.plan.views,
         "verdict": judgement.verdict,

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import metric_names
-from pytest_invari.reports.text import printable
+from pytest_invari.reports.text import harmless, printable
 from pytest_invari.suite import find_suite, packaged_suites
 from pytest_invari.suite_plugin import make_registry
 
@@ -29,7 +29,7 @@ def print_names(config: pytest.Config) -> None:
             "metrics (in a suite)": metric_names(),
         }
     except InvariError as error:
-        raise pytest.UsageError(printable(str(error))) from None
+        raise pytest.UsageError(harmless(str(error))) from None
     for heading, names in sections.items():
         width = max(map(len, names), default=0)
         print(f"{heading}:")

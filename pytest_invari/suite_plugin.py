@@ -19,7 +19,7 @@ from pytest_invari.measure import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
 from pytest_invari.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.reports.results import ResultBook
-from pytest_invari.reports.text import printable
+from pytest_invari.reports.text import harmless, printable
 from pytest_invari.suite import SUFFIX, Suite, find_suite, packaged_suites
 
 __all__ = ["SuitePlugin", "make_registry", "start"]
@@ -54,7 +54,7 @@ def start(config: pytest.Config) -> None:
             bench.check()
             _check_files(settings)
     except InvariError as error:
-        raise pytest.UsageError(printable(str(error))) from None
+        raise pytest.UsageError(harmless(str(error))) from None
     config.pluginmanager.register(SuitePlugin(config, settings, expansion, bench), NAME)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.criteria import Judgement
-from pytest_invari.reports.text import figure, printable
+from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
     from pytest_invari.checks import Check
@@ -86,9 +86,8 @@ class ResultBook:
         """Sorted as the checks are: each subject's baseline follows it."""
         order: dict[SubjectKey, None] = {}
         for check in self._checks.values():
-            for spec in (check.reranker, check.baseline):
-                if spec is not None:
-                    order[spec.label, check.plan.dataset, check.plan.k] = None
+            for reranker in (check.shown_reranker, check.shown_baseline):
+                order[reranker, check.shown_dataset, check.plan.k] = None
         return [self._subjects[key] for key in order if key in self._subjects]
 
 
@@ -113,7 +112,7 @@ def describe(check: Check, judgement: Judgement) -> str:
         parts.append(f"about {judgement.n_needed:,} queries would decide")
     elif judgement.verdict == "undecided" and not judgement.reason:
         parts.append("the figure lies on the bound, so more queries may not decide")
-    return printable("; ".join(parts))
+    return harmless("; ".join(parts))
 
 
 def demand(check: Check, bound: float) -> str:
@@ -126,16 +125,15 @@ def demand(check: Check, bound: float) -> str:
     side = "at least" if limit.side == "at_least" else "at most"
     if limit.strict:
         side = "above" if limit.side == "at_least" else "below"
-    baseline = check.baseline.label if check.baseline else criterion.baseline
-    return f"{criterion.metric.name} minus {baseline}'s must be {side} {bound:g}"
+    return f"{criterion.metric.name} minus {check.shown_baseline}'s must be {side} {bound:g}"
 
 
-def summarise(measured: Measured, reranker: str, metrics: list[str]) -> Summary:
-    """Reduce what was measured of a subject to plain numbers."""
+def summarise(measured: Measured, reranker: str, dataset: str, metrics: list[str]) -> Summary:
+    """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown."""
     plan = measured.plan
     return {
         "reranker": reranker,
-        "dataset": plan.dataset,
+        "dataset": dataset,
         "k": int(plan.k),
         "views": int(plan.views),
         "queries": len(measured.query_ids),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["figure", "number", "printable"]
+from pytest_invari.redaction import without_secrets
+
+__all__ = ["figure", "harmless", "number", "printable"]
 
 
 def printable(text: str) -> str:
@@ -16,6 +18,11 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def harmless(text: str) -> str:
+    """Text for a message that anyone may read: printable, and without what looks like a secret."""
+    return printable(without_secrets(text))
 
 
 def number(value: float, digits: int = 4, counted: bool = False) -> str:

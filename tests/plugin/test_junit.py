@@ -40,7 +40,7 @@ def test_cases_carry_their_figures_and_reasons(project: Project, workers: tuple[
     undecided, failed = cases["loc[random-tasks-K6]"], cases["gpi[random-tasks-K6]"]
     properties = {each.get("name"): each.get("value", "") for each in undecided.iter("property")}
     assert properties["invari_verdict"] == "undecided"
-    assert properties["invari_dataset"] == "tasks.jsonl"
+    assert properties["invari_dataset"] == "tasks"
     assert float(properties["invari_low"]) < 0.001 < float(properties["invari_high"])
     assert int(properties["invari_n_needed"]) > 32
     skip = undecided.find("skipped")

@@ -99,6 +99,50 @@ def test_a_failing_reranker_fails_its_items_with_query_view_and_fault(
     assert "\x1b[31m" not in result.stdout.str()
 
 
+@pytest.mark.parametrize(
+    ("policy", "outcomes"), [("strict", {"failed": 1}), ("drop", {"passed": 1}), ("random", {"passed": 1})]
+)
+def test_one_failure_counts_as_the_suite_says_and_is_told(
+    project: Project, policy: str, outcomes: dict[str, int]
+) -> None:
+    path = project.path / "small.invari.toml"
+    path.write_text(path.read_text().replace('baseline = "random"', f'on_failure = "{policy}"'))
+    project.write(
+        "mine_once.py",
+        """
+        seen = []
+
+        def rank(context, texts):
+            seen.append(texts)
+            if len(seen) == 3:
+                raise RuntimeError("only once")
+            return [float(text.split()[-1]) for text in texts]
+        """,
+    )
+    result = project.run("--invari-baseline=random", "-k", "gpi", reranker="mine_once:rank")
+    assert result.parseoutcomes() == {"deselected": 3, **outcomes}
+    text = " ".join(result.stdout.str().split())
+    assert "1 of 160 rankings failed, the first for query 'q0'" in text
+    assert "only once" in text
+
+
+def test_a_secret_in_an_option_is_shown_nowhere(project: Project) -> None:
+    project.write(
+        "mine_keyed.py", "def make(api_key: str):\n    return lambda context, texts: [0.0 for _ in texts]\n"
+    )
+    result = project.run(
+        "-v", "--invari-json=r.json", "--junitxml=j.xml", reranker="mine_keyed:make:api_key=hunter2"
+    )
+    result.assert_outcomes(passed=4)
+    for text in (
+        result.stdout.str(),
+        (project.path / "r.json").read_text(),
+        (project.path / "j.xml").read_text(),
+    ):
+        assert "hunter2" not in text
+        assert "mine_keyed:make" in text
+
+
 def test_a_failing_baseline_fails_what_is_compared_with_it(project: Project) -> None:
     project.write("conftest.py", HOOK)
     result = project.run("--invari-baseline=raising", reranker="good")

@@ -38,6 +38,7 @@ def test_a_failure_is_one_line_that_begins_with_the_figure(project: Project) -> 
     )
     result.stdout.fnmatch_lines(["FAILED small::gpi?input_order-tasks-K6? - 0.3* [[]0.3*"])
     result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*Captured*")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
