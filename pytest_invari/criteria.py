@@ -183,16 +183,16 @@ def judge(
         return Judgement("fail", limit.value, undefined=interval.undefined, reason=reason)
     verdict = decide(interval.low, interval.high, limit)
     needed, reason = None, ""
+    if verdict == "undecided":
+        needed = queries_needed(interval.n, interval.estimate, _standard_error(interval), limit.value)
     if interval.n < min_queries:
-        verdict, needed = "undecided", min_queries
+        verdict, needed = "undecided", max(min_queries, needed or 0)
         reason = f"{interval.n} queries are fewer than the {min_queries} that a verdict needs"
     elif not interval.defined:
-        verdict, needed, reason = "undecided", min_queries + 1, f"no interval: {interval.reason}"
+        verdict, needed, reason = "undecided", None, f"no interval: {interval.reason}"
     elif interval.undefined > max_undefined * total:
-        verdict = "undecided"
+        verdict, needed = "undecided", None
         reason = f"{interval.undefined} of {total} queries have no value, more than {max_undefined:.0%}"
-    elif verdict == "undecided":
-        needed = queries_needed(interval.n, interval.estimate, _standard_error(interval), limit.value)
     return Judgement(
         verdict,
         limit.value,

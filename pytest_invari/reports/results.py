@@ -108,7 +108,8 @@ def describe(check: Check, judgement: Judgement) -> str:
     parts = [f"{shown}: {demand(check, judgement.bound)}"]
     if judgement.reason:
         parts.append(judgement.reason)
-    if judgement.n_needed is not None:
+    # That the least number of queries is wanted has been said by the reason.
+    if judgement.n_needed is not None and judgement.n_needed != check.suite.min_queries:
         parts.append(f"about {judgement.n_needed:,} queries would decide")
     elif judgement.verdict == "undecided" and not judgement.reason:
         parts.append("the figure lies on the bound, so more queries may not decide")

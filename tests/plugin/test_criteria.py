@@ -110,6 +110,11 @@ def test_too_few_queries_decide_nothing_and_say_how_many_would() -> None:
     assert "29 queries are fewer than the 30" in found.reason
 
 
+def test_too_few_queries_want_more_than_the_least_number_when_the_interval_is_wide() -> None:
+    # n' = 20 · (2.8 · 0.1 / 0.05)²
+    assert judged(criterion(), interval(0.5, 0.9, n=20, error=0.1)).n_needed == 628
+
+
 def test_one_query_has_no_interval() -> None:
     alone = Interval(0.9, math.nan, math.nan, 1, reason="fewer_than_2_queries")
     assert judged(criterion(), alone, min_queries=1).verdict == "undecided"
