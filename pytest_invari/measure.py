@@ -14,7 +14,7 @@ from pytest_invari.observe import Observation, observe, stored
 from pytest_invari.plan import Plan, Subject
 from pytest_invari.records import Record, RecordFolder
 from pytest_invari.redaction import without_secrets
-from pytest_invari.registry import Build, ModelSettings
+from pytest_invari.registry import TASK_FILES, Build, ModelSettings
 from pytest_invari.tasks import TaskSet, content_hash
 from pytest_invari.views import View, require_orders
 
@@ -176,7 +176,8 @@ class Laboratory:
             # A data set may be missing where its records are read, but a file that is there must be right.
             if Path(plan.dataset).expanduser().exists():
                 raise
-            name = Path(plan.dataset).stem if "/" in plan.dataset else plan.dataset
+            is_path = Path(plan.dataset).suffix in (*TASK_FILES, ".zip") or "/" in plan.dataset
+            name = Path(plan.dataset).stem if is_path else plan.dataset
             asked |= {"dataset": name} | ({} if plan.queries is None else {"queries": plan.queries})
             record = self._records.find(_subject(spec, plan, name), asked)
             return record, record.tasks()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -98,11 +97,13 @@ def test_replay_needs_neither_the_data_set_nor_the_reranker(project: Project, by
     assert figures(again) == figures(measured)
 
 
-def test_replay_of_a_named_data_set_whose_package_is_missing(project: Project) -> None:
+@pytest.mark.parametrize("dataset", ["films", "films.jsonl", "elsewhere/films.parquet"])
+def test_replay_of_a_data_set_that_is_missing_takes_the_tasks_that_were_ranked(
+    project: Project, dataset: str
+) -> None:
     measured = project.laboratory().measure(BIASED, project.plan())
-    shutil.copy(project.path / "films.jsonl", project.path / "kept.jsonl")
     (project.path / "films.jsonl").unlink()
-    assert replayed(project, "films") == figures(measured)
+    assert replayed(project, dataset) == figures(measured)
 
 
 def test_fewer_views_of_the_same_seed_are_replayed(project: Project) -> None:
