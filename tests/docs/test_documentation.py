@@ -1,0 +1,115 @@
+"""Every example in the README and in docs/ runs as it stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pytest_invari.rerankers.language_model.prompts import read_template
+from pytest_invari.suite import read_suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The first line of an example that is a file of its own.
+FILE_NAME = re.compile(r"# ([\w.]+\.(?:py|toml))\n")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def named_files(page: Path) -> dict[str, str]:
+    found = {}
+    for body in blocks(page, "python") + blocks(page, "toml"):
+        if match := FILE_NAME.match(body):
+            found[match[1]] = body
+    return found
+
+
+def commands() -> list[tuple[str, str]]:
+    return [
+        (page.name, line.removeprefix("$ "))
+        for page in PAGES
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+    ]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A folder with every file that the pages name, and a task file of the README's form."""
+    for page in PAGES:
+        for name, body in named_files(page).items():
+            (pytester.path / name).write_text(body, encoding="utf-8")
+    row = json.loads(blocks(ROOT / "README.md", "json")[0])
+    lines = [json.dumps(row | {"query_id": f"q{number}"}) for number in range(40)]
+    (pytester.path / "tasks.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # The suite recsys26 looks at the top 5, so its lists must be longer.
+    more = [{"id": f"more{number}", "text": "x" * number} for number in range(1, 6)]
+    longer = [
+        json.dumps(row | {"query_id": f"q{number}", "candidates": row["candidates"] + more})
+        for number in range(40)
+    ]
+    (pytester.path / "longer.jsonl").write_text("\n".join(longer) + "\n", encoding="utf-8")
+    return pytester
+
+
+def test_pages_have_the_examples_these_tests_look_for() -> None:
+    assert len(commands()) >= 8
+    assert len([name for page in PAGES for name in named_files(page)]) >= 6
+
+
+@pytest.mark.parametrize(("page", "command"), commands())
+def test_command_measures_and_reports(project: pytest.Pytester, page: str, command: str) -> None:
+    program, *arguments = shlex.split(command)
+    assert program == "pytest"
+    if any(argument == "--invari-suite=recsys26" for argument in arguments):
+        # The same command on the page's own small task file, so that no model or data is needed.
+        arguments += ["--invari-dataset=longer.jsonl", "--invari-k=8", "--invari-views=3"]
+    if "--invari-replay" in arguments:
+        first = project.runpytest_subprocess(*[each for each in arguments if each != "--invari-replay"])
+        assert first.ret in (0, 1)
+    result = project.runpytest_subprocess(*arguments)
+    assert result.ret in (0, 1), result.stderr.str()
+    result.stdout.fnmatch_lines(["*= invari =*", "*criteria:*", "measured:*"])
+    assert "raised" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_run(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    for body in blocks(page, "python"):
+        if not FILE_NAME.match(body):
+            exec(compile(body, f"{page.name} example", "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).is_file(), target
+
+
+def test_toml_examples_are_toml() -> None:
+    for page in PAGES:
+        for body in blocks(page, "toml"):
+            tomllib.loads(body)
+
+
+def test_architecture_names_every_module_of_the_harness() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = {path.name for path in (ROOT / "pytest_invari").glob("*.py")}
+    named = {"errors.py", "cache.py", "listing.py", "__init__.py"}
+    assert {name for name in modules if f"`{name}`" not in text} <= named
+
+
+def test_packaged_suite_and_prompts_read() -> None:
+    for path in (ROOT / "suites").glob("*.toml"):
+        read_suite(path)
+    for path in (ROOT / "rerankers" / "language_model" / "prompts").glob("*.toml"):
+        assert read_template(path.stem) == read_template(str(path))
