@@ -18,7 +18,7 @@ PREFIX_CACHE_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class LabelReading:
-    """Labels emitted by one prompt: indices of the labels in order, and the first step's log-probabilities."""
+    """Labels emitted by one prompt: their indices in order, and the first step's log-probabilities."""
 
     order: tuple[int, ...]
     first: tuple[float, ...]
@@ -56,7 +56,7 @@ class Engine:
         def read(batch: list[int]) -> None:
             rows = [prompts[index] for index in batch]
             logits, _, _ = self._forward(rows, keep=None)
-            targets = self._padded([row.suffix[1:] + (0,) for row in rows])
+            targets = self._padded([(*row.suffix[1:], 0) for row in rows])
             # float32, because a bfloat16 sum over the vocabulary would lose the differences that rank.
             logits = logits.float()
             chosen = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)

@@ -50,7 +50,8 @@ def audit_labels(tokens: Tokens, labels: Sequence[str], before: str) -> tuple[tu
     split = [label for label, ids in encoded.items() if len(ids) != 1]
     if split:
         raise InvariError(
-            f"labels that are not single tokens for this model where it answers: {', '.join(map(repr, split))}"
+            "labels that are not single tokens for this model where it answers: "
+            + ", ".join(map(repr, split))
         )
     pairs = tuple((label, ids[0]) for label, ids in encoded.items())
     if len({token for _, token in pairs}) < len(pairs):
