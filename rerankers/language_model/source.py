@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pytest_invari.cache import file_hash
 from pytest_invari.errors import InvariError
@@ -138,7 +139,7 @@ def _hub(setting: str) -> ModelSource:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     name, _, revision = setting.partition("@")
-    wanted = {"repo_id": name, "revision": revision or None, "allow_patterns": HUB_FILES}
+    wanted: dict[str, Any] = {"repo_id": name, "revision": revision or None, "allow_patterns": HUB_FILES}
     try:
         return ModelSource(setting, Path(snapshot_download(**wanted, local_files_only=True)))
     except HFValidationError:

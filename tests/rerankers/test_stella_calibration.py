@@ -206,6 +206,8 @@ def test_progress_states_the_number_of_calls(
     lists: Callable[..., Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    # Off a terminal a step this short would leave no line.
+    monkeypatch.setattr("pytest_invari.progress.NOTABLE_SECONDS", 0.0)
     lists(4, 3).build("stella:probes=2,repeats=4,base=biased").prepare()
     shown = capsys.readouterr().err
     assert "calibrating stella on 2 queries, 4 repeats: 100%" in shown
