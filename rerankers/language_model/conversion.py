@@ -6,14 +6,17 @@ import json
 import shutil
 import tempfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytest_invari.cache import atomic_file, cache_dir
 from pytest_invari.errors import InvariError
+from pytest_invari.progress import bar
 from pytest_invari.rerankers.language_model.source import ModelSource
 
-__all__ = ["as_folder"]
+__all__ = ["as_folder", "quiet_transformers"]
 
 COMPLETE = "complete.json"
 
@@ -45,14 +48,31 @@ def as_folder(source: ModelSource) -> Path:
     return folder
 
 
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers' own bars off the terminal during the block: there is one of ours."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
 def _convert(source: ModelSource, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
         # A folder inside it, since the temporary one is removed under its own name.
         made = Path(temporary) / "model"
-        tokenizer, model = _read_gguf(source.path)
-        model.save_pretrained(made)
-        tokenizer.save_pretrained(made)
+        title = f"converting {source.path.name}, once"
+        with quiet_transformers(), bar(1, title, unit="model") as shown:
+            tokenizer, model = _read_gguf(source.path)
+            model.save_pretrained(made)
+            tokenizer.save_pretrained(made)
+            shown.advance()
         checksums = {path.name: _checksum(path) for path in sorted(made.iterdir())}
         with atomic_file(made / COMPLETE) as path:
             path.write_text(json.dumps({"source": source.name, "crc32": checksums}, indent=1) + "\n")

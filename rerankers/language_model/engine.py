@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -237,13 +239,16 @@ def _size(states: Sequence[tuple[Any, Any]]) -> int:
 
 
 def _past(cache: Any) -> dict[str, Any]:
-    """The cache under the name that this version of transformers takes."""
-    import inspect
+    return {_cache_argument(): cache}
 
+
+@functools.cache
+def _cache_argument() -> str:
+    """The name under which this version of transformers takes the cache."""
     from transformers import LlamaForCausalLM
 
-    name = "cache" if "cache" in inspect.signature(LlamaForCausalLM.forward).parameters else "past_key_values"
-    return {name: cache}
+    parameters = inspect.signature(LlamaForCausalLM.forward).parameters
+    return "cache" if "cache" in parameters else "past_key_values"
 
 
 def _cache_of(output: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request
 from pytest_invari.registry import ModelSettings
-from pytest_invari.rerankers.language_model.conversion import as_folder
+from pytest_invari.rerankers.language_model.conversion import as_folder, quiet_transformers
 from pytest_invari.rerankers.language_model.engine import Engine
 from pytest_invari.rerankers.language_model.labels import audit_labels, bind_labels, find_labels
 from pytest_invari.rerankers.language_model.prompt import Prompt, PromptWriter
@@ -192,13 +192,14 @@ class ListwiseLanguageModel:
 
         folder = as_folder(self.source)
         try:
-            model = AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=getattr(torch, self.dtype),
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=self.settings.trust_remote_code,
-            )
+            with quiet_transformers():
+                model = AutoModelForCausalLM.from_pretrained(
+                    folder,
+                    dtype=getattr(torch, self.dtype),
+                    use_safetensors=True,
+                    local_files_only=True,
+                    trust_remote_code=self.settings.trust_remote_code,
+                )
         except (OSError, ValueError, RuntimeError) as error:
             raise InvariError(f"model {self.source.name!r}: cannot be loaded ({_line(error)})") from error
         return model.to(self.device).eval()
