@@ -173,11 +173,12 @@ class ListwiseLanguageModel:
 
     @cached_property
     def engine(self) -> Engine:
-        """The loaded model."""
-        key = ("engine", self.device, self.dtype, self.batch_tokens)
-        return self._shared(  # type: ignore[no-any-return]
-            key, lambda: Engine(self._load_model(), batch_tokens=self.batch_tokens)
-        )
+        """The model, loaded once for all; the prefixes it keeps are this reranker's own.
+
+        Shared prefixes would make the tokens that one subject saves depend on which ran before it.
+        """
+        model = self._shared(("model", self.device, self.dtype), self._load_model)
+        return Engine(model, batch_tokens=self.batch_tokens)
 
     def _shared(self, kind: object, make: Any) -> Any:
         key = ("language_model", self.source.path, kind)
