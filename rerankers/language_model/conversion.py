@@ -50,14 +50,16 @@ def as_folder(source: ModelSource) -> Path:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers' own bars off the terminal during the block: there is one of ours."""
+    """Keep transformers' bars and reports off the terminal during the block: ours say what matters."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
 

@@ -59,11 +59,12 @@ class Engine:
             rows = [prompts[index] for index in batch]
             logits, _, _ = self._forward(rows, keep=None)
             targets = self._padded([(*row.suffix[1:], 0) for row in rows])
-            # float32, because a bfloat16 sum over the vocabulary would lose the differences that rank.
-            logits = logits.float()
-            chosen = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
-            for index, row in zip(batch, chosen.tolist(), strict=True):
-                values[index] = row[: len(prompts[index].suffix) - 1]
+            for index, row, wanted in zip(batch, logits, targets, strict=True):
+                # float32, because a bfloat16 sum over the vocabulary would lose the differences that
+                # rank; row by row, because a batch of it would take several times the model's memory.
+                numbers = row[: len(prompts[index].suffix) - 1].float()
+                wanted = wanted[: len(numbers)].unsqueeze(-1)
+                values[index] = (numbers.gather(-1, wanted).squeeze(-1) - numbers.logsumexp(-1)).tolist()
 
         return values, self._run(prompts, read)
 
@@ -126,13 +127,25 @@ class Engine:
             for index, order, start in zip(batch, torch.cat(steps, 1).tolist(), first.tolist(), strict=True):
                 values[index] = LabelReading(tuple(order), tuple(start))
 
-        # All rows of a batch must have as many labels as each other.
+        # All rows of a batch must have as many labels as each other. A sliding window counts the padding
+        # between a row and its next tokens as if it were text, so there the rows must be of one length.
+        alike: dict[tuple[int, int], list[int]] = {}
+        for index, (prompt, each) in enumerate(zip(prompts, labels, strict=True)):
+            length = len(prompt.suffix) if self._has_sliding_window else 0
+            alike.setdefault((len(each), length), []).append(index)
         cached = [0] * len(prompts)
-        for count in sorted({len(each) for each in labels}):
-            chosen = [index for index, each in enumerate(labels) if len(each) == count]
+        for chosen in alike.values():
             counted = self._run(prompts, read, chosen)
             cached = [old + new for old, new in zip(cached, counted, strict=True)]
         return values, cached
+
+    @functools.cached_property
+    def _has_sliding_window(self) -> bool:
+        from transformers import DynamicCache
+
+        return any(
+            getattr(layer, "is_sliding", False) for layer in DynamicCache(config=self.model.config).layers
+        )
 
     def _run(self, prompts: Sequence[Prompt], read: Any, chosen: Sequence[int] | None = None) -> list[int]:
         import torch

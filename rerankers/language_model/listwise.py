@@ -64,10 +64,20 @@ class ListwiseLanguageModel:
         return 256 if self.device.startswith("cuda") else 18
 
     def check(self) -> None:
-        """Refuse what can be refused before the weights are loaded: path, packages, device, labels."""
+        """Refuse what can be refused before the weights are loaded.
+
+        That is path, packages, device, tokenizer, chat template and labels. A GGUF file that is not yet
+        converted is, where the prompt is a chat or has labels, for its tokenizer's sake.
+        """
         _ = self.source
         if self.settings.device not in ("auto", "cpu"):
             _ = self.device
+        if not self.source.is_gguf:
+            _ = self.tokens
+        if self.template.chat and not self.tokens.has_chat_template:
+            raise InvariError(
+                f"model {self.source.name!r} has no chat template; use a prompt without 'chat = true'"
+            )
         if self.scorer != "item_likelihood":
             _ = self.label_tokens
 
@@ -131,12 +141,17 @@ class ListwiseLanguageModel:
         wanted = self.settings.device
         if wanted == "auto":
             return "cuda" if torch.cuda.is_available() else "cpu"
-        if wanted.split(":")[0] not in ("cpu", "cuda"):
-            raise InvariError(f"device {wanted!r}: choose auto, cpu or cuda")
+        kind, colon, number = wanted.partition(":")
+        if kind not in ("cpu", "cuda") or (colon and not (kind == "cuda" and number.isdecimal())):
+            raise InvariError(f"device {wanted!r}: choose auto, cpu, cuda or cuda:N")
         if wanted.startswith("cuda") and not torch.cuda.is_available():
             raise InvariError(
                 f"device {wanted!r}: torch {torch.__version__} finds no CUDA device here; "
                 "use --invari-device=cpu, or install a CUDA build of torch"
+            )
+        if colon and int(number) >= torch.cuda.device_count():
+            raise InvariError(
+                f"device {wanted!r}: there are only {torch.cuda.device_count()} CUDA devices here"
             )
         return wanted
 
@@ -189,20 +204,29 @@ class ListwiseLanguageModel:
     def _load_model(self) -> Any:
         _calm_threads()
         import torch
+        from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM
 
         folder = as_folder(self.source)
         try:
             with quiet_transformers():
-                model = AutoModelForCausalLM.from_pretrained(
+                model, report = AutoModelForCausalLM.from_pretrained(
                     folder,
                     dtype=getattr(torch, self.dtype),
                     use_safetensors=True,
                     local_files_only=True,
                     trust_remote_code=self.settings.trust_remote_code,
+                    output_loading_info=True,
                 )
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise InvariError(f"model {self.source.name!r}: cannot be loaded ({_line(error)})") from error
+        missing = sorted(report["missing_keys"])
+        if missing:
+            # transformers would fill them with random numbers.
+            raise InvariError(
+                f"model {self.source.name!r}: {len(missing)} of its weights are not in its files "
+                f"({', '.join(missing[:2])}, …); it is incomplete, or no causal language model"
+            )
         return model.to(self.device).eval()
 
     def _bound_labels(self, request: Request) -> dict[str, tuple[str, int]]:
@@ -287,9 +311,10 @@ def _load_tokenizer(source: ModelSource, settings: ModelSettings) -> Any:
 
     folder = as_folder(source)
     try:
-        return AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=settings.trust_remote_code
-        )
+        with quiet_transformers():
+            return AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=settings.trust_remote_code
+            )
     except (OSError, ValueError) as error:
         raise InvariError(
             f"model {source.name!r}: its tokenizer cannot be loaded ({_line(error)})"

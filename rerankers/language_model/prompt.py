@@ -46,7 +46,7 @@ class PromptWriter:
         """Write the prompt of one request; *labels* gives the label of each item, where they are shown."""
         suffix: list[int] = []
         spans: dict[str, tuple[int, int]] = {}
-        before, _, after = self.template.candidate_line.partition("{text}")
+        before, _, after = self._worded(self.template.candidate_line).partition("{text}")
         for candidate in request.candidates:
             label = labels[candidate.id] if labels else ""
             suffix += self.tokens.plain(before.replace("{label}", label))
@@ -55,7 +55,13 @@ class PromptWriter:
             suffix += text
             suffix += self.tokens.plain(after.replace("{label}", label)) if after else ()
         suffix += self._ending
-        return Prompt(self._prefix(request), tuple(suffix), spans)
+        prefix = self._prefix(request)
+        if any(start == 0 for start, _ in spans.values()):
+            # The suffix's first token has no log-probability; it must not be one of a candidate's text.
+            suffix.insert(0, prefix[-1])
+            prefix = prefix[:-1]
+            spans = {item: (start + 1, end + 1) for item, (start, end) in spans.items()}
+        return Prompt(prefix, tuple(suffix), spans)
 
     def _prefix(self, request: Request) -> tuple[int, ...]:
         template = self.template
@@ -87,6 +93,6 @@ class PromptWriter:
 
     @cached_property
     def _ending(self) -> tuple[int, ...]:
-        pieces = [self.template.answer, self.template.answer_start]
+        pieces = [self._worded(self.template.answer), self._worded(self.template.answer_start)]
         answer, start = (self.tokens.plain(piece) if piece else () for piece in pieces)
         return (*answer, *self._frame[1], *start)

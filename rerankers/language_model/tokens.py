@@ -33,6 +33,11 @@ class Tokens:
         adds = first is not None and self.tokenizer.encode("a")[:1] == [first]
         return (int(first),) if adds else ()
 
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the model says how a chat is written."""
+        return bool(self.tokenizer.chat_template)
+
     def chat_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """What the model's chat template puts before and after a user's message."""
         mark = "@@message@@"

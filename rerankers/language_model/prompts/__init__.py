@@ -72,6 +72,11 @@ def _template(name: str, text: str) -> Template:
     for key in ("candidates", "candidate_line"):
         if key not in values:
             raise InvariError(f"prompt {name!r}: {key!r} is missing")
-    if str(values["candidate_line"]).count("{text}") != 1:
-        raise InvariError(f"prompt {name!r}: 'candidate_line' must hold '{{text}}' once")
+    if not values["candidates"]:
+        raise InvariError(f"prompt {name!r}: 'candidates' is empty, but something must precede the first one")
+    if "history" in values and "history_line" not in values:
+        raise InvariError(f"prompt {name!r}: 'history' needs 'history_line'")
+    for key in ("candidate_line", "history_line", "query"):
+        if values.get(key) and str(values[key]).count("{text}") != 1:
+            raise InvariError(f"prompt {name!r}: {key!r} must hold '{{text}}' once")
     return Template(**values)  # type: ignore[arg-type]  # the types were checked above
