@@ -1,4 +1,4 @@
-"""Small models with random weights, really built and saved: other architectures, and folders that are damaged."""
+"""Small models with random weights, really built and saved: other kinds, and damaged folders."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def test_all_readings_agree_with_one_prompt_at_a_time(kind: Any, prefix: int, ba
         naive = [whole[len(prompt.prefix) + step - 1, prompt.suffix[step]] for step in steps]
         np.testing.assert_allclose(text, naive, atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(answer, whole[-1, tokens], atol=TOLERANCE, rtol=0)
-        grown, emitted = list(prompt.prefix + prompt.suffix), []
+        grown = list(prompt.prefix + prompt.suffix)
+        emitted: list[int] = []
         while len(emitted) < len(tokens):
             last = numbers(model, grown)[-1]
             left = [index for index in range(len(tokens)) if index not in emitted]
