@@ -103,20 +103,26 @@ def test_each_text_is_cut_by_itself(shared: dict[object, Any]) -> None:
         assert len(cut.prefix) < len(full.prefix)
 
 
-def test_this_model_answers_with_the_label_whatever_the_items(shared: dict[object, Any]) -> None:
-    """Why ``label_logprob`` is not the default here: its order is mostly that of the labels."""
-    model = reranker(shared, scorer="label_logprob")
-    other = tuple(Candidate(f"book{n}", f"Book number {n}") for n in range(len(TITLES)))
-    requests = [*views(Context(history=HISTORY), 3), Request("r", Context("poems"), other)]
-    orders = []
-    for request, answer in zip(requests, model.rank_many(requests), strict=True):
+def test_this_model_answers_with_the_label_more_than_with_the_item(shared: dict[object, Any]) -> None:
+    """Why ``label_logprob`` is not the default: give items other labels, and the order follows these."""
+    (request,) = views(Context(history=HISTORY), 1)
+    by_item, by_label = [], []
+    for seed in range(6):
+        model = reranker(shared, scorer="label_logprob", label_seed=seed)
         bound = model._bound_labels(request)
-        orders.append([bound[item][0] for item in answer.order])
-    agreements = [
+        order = model.rank(request).order
+        by_item.append(order)
+        by_label.append(tuple(bound[item][0] for item in order))
+    # Measured .80 by label and .55 by item; chance gives one half.
+    assert agreement(by_label) > 0.7
+    assert agreement(by_label) > agreement(by_item) + 0.1
+
+
+def agreement(orders: list[tuple[str, ...]]) -> float:
+    """The share of pairs on whose order two rankings agree, over all pairs of rankings."""
+    same = [
         (one.index(a) < one.index(b)) == (two.index(a) < two.index(b))
         for one, two in combinations(orders, 2)
-        for a, b in combinations("ABCDEF", 2)
+        for a, b in combinations(orders[0], 2)
     ]
-    # Measured .87; labels that followed the items would agree half of the time.
-    print(orders)
-    assert sum(agreements) / len(agreements) > 1.7
+    return sum(same) / len(same)
