@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import tempfile
@@ -83,8 +84,12 @@ def _convert(source: ModelSource, folder: Path) -> None:
 
 def _read_gguf(path: Path) -> tuple[Any, Any]:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
 
+    # This reader's bar does not listen to transformers' own switch.
+    drawn = getattr(modeling_gguf_pytorch_utils, "tqdm", None)
+    if drawn is not None:
+        modeling_gguf_pytorch_utils.tqdm = functools.partial(drawn, disable=True)
     try:
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
@@ -93,6 +98,9 @@ def _read_gguf(path: Path) -> tuple[Any, Any]:
         raise InvariError(
             f"model {str(path)!r}: cannot be read ({' '.join(str(error).split())[:200]})"
         ) from error
+    finally:
+        if drawn is not None:
+            modeling_gguf_pytorch_utils.tqdm = drawn
     # The weights are plain numbers from here on; left in place, the marks of the quantized file would
     # make transformers refuse to save them.
     if hasattr(model.config, "quantization_config"):
