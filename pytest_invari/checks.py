@@ -90,6 +90,11 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
     """
     checks: dict[str, Check] = {}
     left_out: list[LeftOut] = []
+    if settings.baseline and not any(c.baseline == BASELINE for suite in suites for c in suite.criteria):
+        raise InvariError(
+            f"--invari-baseline={settings.baseline}: no criterion of the suite compares with its baseline; "
+            'one that should says not_worse_than = "baseline" or better_than = "baseline"'
+        )
     for suite in _distinct(suites):
         profile = suite.profile(settings.profile)
         for reranker in rerankers:

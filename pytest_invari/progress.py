@@ -28,6 +28,7 @@ class Bar:
     def __init__(self, total: int, description: str, unit: str, stream: TextIO | None) -> None:
         self.total = total
         self.done = 0
+        self._told = -1
         self.unit = unit
         self._description = description
         self._stream = stream
@@ -66,7 +67,11 @@ class Bar:
         """Remove the bar from a terminal; elsewhere a step that took a while leaves one last line."""
         if self._drawn is not None:
             self._drawn.close()
-        elif self._is_sparse and time.monotonic() - self._started >= NOTABLE_SECONDS:
+        elif (
+            self._is_sparse
+            and self._told != self.done
+            and time.monotonic() - self._started >= NOTABLE_SECONDS
+        ):
             self._write_line()
 
     @property
@@ -77,6 +82,7 @@ class Bar:
         from tqdm import tqdm
 
         self._written = time.monotonic()
+        self._told = self.done
         line = tqdm.format_meter(
             self.done,
             self.total,

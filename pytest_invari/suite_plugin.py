@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -205,6 +206,8 @@ def _check_files(settings: Settings) -> None:
             raise InvariError(f"--invari-json={settings.json}: there is no folder {settings.json.parent}")
         if settings.json.is_dir():
             raise InvariError(f"--invari-json={settings.json}: that is a folder")
+        if not os.access(settings.json.parent, os.W_OK):
+            raise InvariError(f"--invari-json={settings.json}: the folder cannot be written to")
 
 
 def _take(config: pytest.Config, ours: Any) -> list[str]:
