@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.cache import atomic_file
 from pytest_invari.reports.results import Result, Summary, describe
 
 if TYPE_CHECKING:
@@ -54,15 +53,8 @@ def make_report(
 def write_report(path: Path, report: object) -> None:
     """Write the report whole or not at all."""
     text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _suite(check: Check) -> dict[str, Any]:
@@ -120,9 +112,3 @@ def _without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
     return plain
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
