@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_invari.bench import Bench
     from pytest_invari.checks import Check
 
-__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode"]
+__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "uncaptured"]
 
 
 class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class
@@ -69,7 +69,7 @@ class CheckItem(pytest.Item):
 
     def setup(self) -> None:
         """Load what the check needs, so that ``--durations`` tells loading from measuring."""
-        with self._uncaptured(back_to_line=False):
+        with uncaptured(self, shown=not self._bench.is_measured(self.check), back_to_line=False):
             self._bench.prepare(self.check)
 
     def runtest(self) -> None:
@@ -80,7 +80,7 @@ class CheckItem(pytest.Item):
             CheckUndecided: the interval holds the bound, or there is too little to judge.
         """
         check = self.check
-        with self._uncaptured():
+        with uncaptured(self, shown=not self._bench.is_measured(check)):
             interval = self._bench.interval(check)
         if isinstance(interval, str):
             bound = check.criterion.limit(check.plan.k).value
@@ -127,21 +127,22 @@ class CheckItem(pytest.Item):
             return None
         return carry(self.judgement, self._bench.summaries(self.check))
 
-    @contextmanager
-    def _uncaptured(self, back_to_line: bool = True) -> Generator[None]:
-        """Let progress bars through, on lines of their own; then begin pytest's line of dots again."""
-        plugins = self.config.pluginmanager
-        capture = plugins.getplugin("capturemanager")
-        terminal = None if hasattr(self.config, "workerinput") else plugins.getplugin("terminalreporter")
-        with ExitStack() as stack:
-            if not self._bench.is_measured(self.check):
-                if capture is not None:
-                    stack.enter_context(capture.global_and_fixture_disabled())
-                if terminal is not None:
-                    terminal.ensure_newline()
-                    if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
-                        stack.callback(terminal.write_fspath_result, self.nodeid, "")
-            yield
+
+@contextmanager
+def uncaptured(item: pytest.Item, *, shown: bool, back_to_line: bool = True) -> Generator[None]:
+    """Where progress is *shown*, let it through on lines of its own; then begin pytest's line of dots again."""
+    plugins = item.config.pluginmanager
+    capture = plugins.getplugin("capturemanager")
+    terminal = None if hasattr(item.config, "workerinput") else plugins.getplugin("terminalreporter")
+    with ExitStack() as stack:
+        if shown:
+            if capture is not None:
+                stack.enter_context(capture.global_and_fixture_disabled())
+            if terminal is not None:
+                terminal.ensure_newline()
+                if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
+                    stack.callback(terminal.write_fspath_result, item.nodeid, "")
+        yield
 
 
 def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:

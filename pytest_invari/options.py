@@ -71,6 +71,8 @@ class Settings:
     calibrate: bool = False
     list: bool = False
     json: Path | None = None
+    selfcheck: bool = False
+    simulations: int = 200
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -257,5 +259,12 @@ def _options() -> tuple[_Option, ...]:
         _Option("trust-remote-code", "let a model's own Python code run; read it first.", flag=True),
         _Option("calibrate", "calibrate again where a method (stella) has a stored calibration.", flag=True),
         _Option("list", "list suites, rerankers, data sets and metrics, one line each, and exit.", flag=True),
+        _Option(
+            "selfcheck",
+            "judge simulated rerankers whose truth is known, and report how often the verdicts of the suites "
+            "are wrong; no reranker, data or model is needed.",
+            flag=True,
+        ),
+        _Option("simulations", "simulated data sets of --invari-selfcheck (default 200).", _whole(20), "N"),
         _Option("json", "write the results to this file as invari-report/1.", _path, "FILE"),
     )

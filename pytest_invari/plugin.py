@@ -59,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
         or config.getoption("markers", False)
     ):
         return
+    if config.getoption("invari_selfcheck"):
+        from pytest_invari.selfcheck.plugin import start as start_selfcheck
+
+        start_selfcheck(config)
+        return
     asks = config.getoption("invari_suite") or config.getini("invari_suite")
     if asks or any(_may_be_ours(argument) for argument in config.args):
         from pytest_invari.suite_plugin import start

@@ -1,0 +1,1 @@
+"""The self-check: do the verdicts keep their promise on simulated rerankers whose truth is known?"""

@@ -1,0 +1,166 @@
+"""The working plugin of ``--invari-selfcheck``: it collects the promises of the suites and reports on them.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from pytest_invari.errors import InvariError
+from pytest_invari.options import Settings, read_settings
+from pytest_invari.plan import Plan
+from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
+from pytest_invari.selfcheck.report import Outcome, write_section
+from pytest_invari.suite import Suite, find_suite, packaged_suites
+
+__all__ = ["SelfcheckPlugin", "promises", "start"]
+
+NAME = "invari-selfcheck"
+MOST_QUERIES = 100
+"""Larger data sets take long to simulate and show intervals only where they are easiest to get right."""
+
+
+def start(config: pytest.Config) -> None:
+    """Register the plugin for the suites asked for, or else for all packaged ones.
+
+    Raises:
+        pytest.UsageError: a suite or an option has a mistake in it.
+    """
+    try:
+        settings = read_settings(config)
+        suites = [find_suite(name) for name in settings.suite or packaged_suites()]
+        collected = list(promises(suites, settings))
+    except InvariError as error:
+        raise pytest.UsageError(str(error)) from None
+    # The self-check replaces the default test paths; paths the user gave are run as well.
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = []
+        config.args_source = pytest.Config.ArgsSource.ARGS
+    config.pluginmanager.register(SelfcheckPlugin(config, settings, collected), NAME)
+
+
+def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
+    """Each suite's criteria on each simulated reranker, those of one reranker together.
+
+    Raises:
+        InvariError: a criterion looks at a longer top than the lists have.
+    """
+    from pytest_invari.selfcheck.simulation import SIMULATED
+
+    for suite in suites:
+        profile = suite.profile(settings.profile)
+        for k in settings.k or profile.k:
+            queries = settings.queries or profile.queries or MOST_QUERIES
+            plan = Plan(
+                dataset="simulated",
+                k=k,
+                queries=min(queries, MOST_QUERIES),
+                views=settings.views or profile.views,
+                view_seed=profile.view_seed if settings.seed is None else settings.seed,
+                include_canonical=profile.include_canonical,
+                ties=suite.ties,
+            )
+            for reranker in SIMULATED:
+                for criterion in suite.criteria:
+                    if criterion.left_out_because(profile.name, plan.views):
+                        continue
+                    if criterion.metric.k is not None and criterion.metric.k > k:
+                        raise InvariError(
+                            f"{criterion.place}: criterion {criterion.name!r} looks at the top "
+                            f"{criterion.metric.k}, but the lists have {k} candidates"
+                        )
+                    yield Promise(suite, criterion, reranker, plan)
+
+
+class SelfcheckPlugin:
+    """Hooks of a self-check."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, collected: list[Promise]) -> None:
+        self._config, self._settings = config, settings
+        self._promises = {promise.id: promise for promise in collected}
+        self._outcomes: dict[str, Outcome] = {}
+
+    def pytest_report_header(self) -> str:
+        """Say what is simulated."""
+        return (
+            f"invari: self-check of {len(self._promises)} promises on {self._settings.simulations} simulated "
+            "data sets each"
+        )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Append the self-check to what the session collects from paths."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.passed:
+            report.result.append(
+                SelfcheckNode.from_parent(
+                    collector,
+                    name="selfcheck",
+                    nodeid="selfcheck",
+                    path=self._config.rootpath,
+                    promises=list(self._promises.values()),
+                    datasets=self._settings.simulations,
+                )
+            )
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let the trial ride on the report, to the controller of pytest-xdist too."""
+        report = yield
+        if isinstance(item, PromiseItem) and report.when == "call":
+            report.invari_trial = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather the trials."""
+        carried = getattr(report, "invari_trial", None)
+        if report.nodeid in self._promises and carried is not None:
+            self._outcomes[report.nodeid] = Outcome.of(self._promises[report.nodeid], carried)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Write the tables."""
+        outcomes = [self._outcomes[name] for name in self._promises if name in self._outcomes]
+        if outcomes:
+            write_section(terminalreporter, outcomes)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the JSON report."""
+        if self._settings.json is None or hasattr(self._config, "workerinput"):
+            return
+        from pytest_invari.reports.json_report import write_report
+
+        trials = [
+            {
+                "id": name,
+                "suite": outcome.promise.suite.name,
+                "criterion": outcome.promise.criterion.name,
+                "metric": outcome.promise.criterion.metric.name,
+                "reranker": outcome.promise.reranker,
+                "k": outcome.promise.plan.k,
+                "views": outcome.promise.plan.views,
+                "queries": outcome.promise.plan.queries,
+                **asdict(outcome.trial),
+                "broken": outcome.trial.broken,
+            }
+            for name, outcome in self._outcomes.items()
+        ]
+        write_report(self._settings.json, {"format": "invari-selfcheck/1", "trials": trials})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:
+        """Keep a simulated reranker in one worker, under the default distribution."""
+        if config.getoption("dist") != "load":
+            return None
+        from pytest_invari.scheduling import SubjectScheduling
+
+        return SubjectScheduling(config, log, {name: each.reranker for name, each in self._promises.items()})
