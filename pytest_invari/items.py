@@ -130,7 +130,7 @@ class CheckItem(pytest.Item):
 
 @contextmanager
 def uncaptured(item: pytest.Item, *, shown: bool, back_to_line: bool = True) -> Generator[None]:
-    """Where progress is *shown*, let it through on lines of its own; then begin pytest's line of dots again."""
+    """Where progress is *shown*, let it through on its own lines; then begin pytest's line of dots again."""
     plugins = item.config.pluginmanager
     capture = plugins.getplugin("capturemanager")
     terminal = None if hasattr(item.config, "workerinput") else plugins.getplugin("terminalreporter")

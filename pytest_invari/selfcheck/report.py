@@ -31,7 +31,7 @@ class Outcome:
     @classmethod
     def of(cls, promise: Promise, carried: Mapping[str, Any]) -> Outcome:
         """Put together what :meth:`PromiseItem.carried` took apart."""
-        values = {
+        values: dict[str, Any] = {
             key: Rate(**value) if isinstance(value, Mapping) else value for key, value in carried.items()
         }
         return cls(promise, Trial(**values))

@@ -1,0 +1,67 @@
+"""``--invari-selfcheck``: the harness judges itself, with no reranker, data or model of the user's."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
+SMALL = ("--invari-selfcheck", "--invari-simulations=20", "--invari-suite=small.invari.toml")
+
+
+def trials(project: Project, *arguments: str) -> Any:
+    result = project.pytest(*SMALL, "--invari-json=selfcheck.json", *arguments)
+    assert result.ret == pytest.ExitCode.OK, result.outlines
+    report = json.loads((project.path / "selfcheck.json").read_text())
+    assert report["format"] == "invari-selfcheck/1"
+    return report["trials"]
+
+
+def test_a_users_suite_is_checked_and_each_criterion_gets_a_table(project: Project) -> None:
+    (project.path / "tasks.jsonl").unlink()
+    result = project.pytest(*SMALL)
+    assert result.ret == pytest.ExitCode.OK, result.outlines
+    result.stdout.fnmatch_lines(
+        [
+            "invari: self-check of 28 promises on 20 simulated data sets each",
+            "*invari self-check*",
+            "small: loc at least 0.75; lists of 6, 5 views of 32 queries",
+            "reranker*truth*wrong verdict*right verdict*misses",
+            "invariant*1.000*0.0% ?0.0, 16.8?*pass 100.0% ?83.2, 100.0?*0.0% / 0.0%",
+            "*28 passed*",
+        ]
+    )
+    section = result.outlines[-70:]
+    assert "platform" not in str(section)
+    assert max(map(len, section)) <= 80
+
+
+def test_the_report_holds_every_trial_whole(project: Project) -> None:
+    found = trials(project, "-k", "loc and noise and not baseline")
+    assert [each["id"] for each in found] == ["selfcheck::small.loc[noise-K6]"]
+    (trial,) = found
+    assert trial["right"] == "fail"
+    assert sum(trial[each]["count"] for each in ("passed", "failed", "undecided")) == 20
+    assert trial["broken"] == []
+
+
+def test_workers_come_to_the_same_trials(project: Project) -> None:
+    pytest.importorskip("xdist")
+    alone = trials(project)
+    spread = trials(project, "-n2")
+    assert sorted(spread, key=lambda each: each["id"]) == sorted(alone, key=lambda each: each["id"])
+
+
+def test_mistakes_are_one_line(project: Project) -> None:
+    for arguments, message in (
+        (["--invari-suite=smal.invari.toml"], "there is no such file"),
+        (["--invari-simulations=5", "--invari-suite=small.invari.toml"], "at least 20"),
+    ):
+        result = project.pytest("--invari-selfcheck", *arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert message in result.stderr.str()
+        assert "Traceback" not in result.stderr.str()
