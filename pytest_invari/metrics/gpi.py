@@ -6,14 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, query_chunks, require_shape, too_small
-from pytest_invari.metrics.packed import item_pairs
-from pytest_invari.metrics.preference import preference_counts
+from pytest_invari.metrics.arrays import (
+    Floats,
+    Integers,
+    PerQuery,
+    query_chunks,
+    require_shape,
+    too_small,
+)
+from pytest_invari.metrics.preference import margins, wins
 
 __all__ = ["Consensus", "GlobalInconsistency", "consensus", "gpi"]
 
 # Entries (queries x items x items) that the search works on at once.
-_CHUNK_ENTRIES = 1 << 17
+_CHUNK_ENTRIES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +64,8 @@ def gpi(ranks: Integers) -> GlobalInconsistency:
         return GlobalInconsistency(undefined.values, undefined.reasons, undefined.values)
     scale = views * items * (items - 1)
     values, lower_bound = np.empty(queries), np.empty(queries)
-    for chunk, above, below in preference_counts(ranks):
-        counts = views + above.astype(np.int32) - below
+    for chunk in query_chunks(queries, items * items, _CHUNK_ENTRIES):
+        counts = wins(ranks[chunk])
         minority = np.minimum(counts, 2 * views - counts).sum(axis=1, dtype=np.int64)
         lower_bound[chunk] = minority / scale
         values[chunk] = consensus(counts, views, items).disagreement / scale
@@ -81,62 +87,72 @@ def consensus(counts: Integers, views: int, items: int) -> Consensus:
     order = np.empty((queries, items), np.intp)
     start, end, swaps = (np.empty(queries, np.int64) for _ in range(3))
     for chunk in query_chunks(queries, items * items, _CHUNK_ENTRIES):
-        margins = _margins(counts[chunk], views, items)
-        score = margins.sum(axis=2, dtype=np.int64)
-        order[chunk] = np.argsort(-score, axis=1, kind="stable")
-        start[chunk] = _disagreement(margins, order[chunk], views)
-        swaps[chunk] = _improve(margins, order[chunk])
-        end[chunk] = _disagreement(margins, order[chunk], views)
+        preferred = margins(counts[chunk], views, items)
+        score = preferred.sum(axis=1, dtype=np.int64)
+        found = np.argsort(-score, axis=0, kind="stable")
+        current = _reordered(preferred, found)
+        start[chunk] = _disagreement(current, views)
+        swaps[chunk] = _improve(current, found)
+        end[chunk] = _disagreement(current, views)
+        order[chunk] = found.T
     return Consensus(order, end, start, swaps)
 
 
-def _margins(counts: Integers, views: int, items: int) -> Integers:
-    """Views for i above j minus views for j above i, (n, K, K), skew-symmetric."""
-    # The search adds four row sums of at most K·M; where int16 holds them it moves a quarter of the bytes.
-    narrow = np.int16 if 4 * items * views <= np.iinfo(np.int16).max else np.int64
-    first, second = item_pairs(items)
-    margins = np.zeros((len(counts), items, items), narrow)
-    margins[:, first, second] = counts - views
-    margins[:, second, first] = views - counts
-    return margins
+def _reordered(matrix: Integers, order: Integers) -> Integers:
+    """Bring rows and columns of *matrix* (K, K, n) into each query's *order* (K, n)."""
+    items, queries = order.shape
+    places = np.empty_like(matrix)
+    for place, item in enumerate(order):
+        entries = (item * items + order) * queries + np.arange(queries)
+        # Indices are in range; to say so spares a buffer.
+        matrix.take(entries, out=places[place], mode="clip")
+    return places
 
 
-def _disagreement(margins: Integers, order: Integers, views: int) -> Integers:
-    first, second = item_pairs(order.shape[1])
-    along = np.take_along_axis(np.take_along_axis(margins, order[:, :, None], 1), order[:, None, :], 2)
-    agreement: Integers = along[:, first, second].sum(axis=1, dtype=np.int64)
-    return views * len(first) - agreement
+def _disagreement(current: Integers, views: int) -> Integers:
+    """The doubled number of (view, item pair) that contradict the order that *current* (K, K, n) is in."""
+    items = len(current)
+    agreement = np.zeros(current.shape[2], np.int64)
+    for place, row in enumerate(current):
+        agreement += row[place + 1 :].sum(axis=0, dtype=np.int64)
+    return views * items * (items - 1) // 2 - agreement
 
 
-def _improve(margins: Integers, order: Integers) -> Integers:
-    """Apply improving swaps to *order* (n, K) in place; return their number (n,)."""
-    swaps = np.zeros(len(order), np.int64)
-    active = np.arange(len(order))
-    current = np.take_along_axis(np.take_along_axis(margins, order[:, :, None], 1), order[:, None, :], 2)
-    while active.size:
-        agreement = _swap_agreement(current).reshape(len(active), -1)
-        best = agreement.argmin(axis=1)
-        improving = agreement[np.arange(len(active)), best] < 0
-        active, current, best = active[improving], current[improving], best[improving]
-        upper, lower = np.divmod(best, order.shape[1])
-        rows = np.arange(len(active))
-        order[active, upper], order[active, lower] = order[active, lower], order[active, upper]
-        current[rows, upper], current[rows, lower] = current[rows, lower], current[rows, upper]
-        current[rows, :, upper], current[rows, :, lower] = current[rows, :, lower], current[rows, :, upper]
-        swaps[active] += 1
-    return swaps
+def _improve(current: Integers, order: Integers) -> Integers:
+    """Swap places of *order* (K, n), and of *current* to match, while it helps; return how often (n,)."""
+    queries = np.arange(order.shape[1])
+    swaps = np.zeros(len(queries), np.int64)
+    while True:
+        gains = _swap_gains(current)
+        # The matrix is symmetric, so that the best of each column is that of each row.
+        best_of_place = gains.max(axis=0)
+        upper = best_of_place.argmax(axis=0)
+        improving = np.flatnonzero(best_of_place[upper, queries] > 0)
+        if not improving.size:
+            return swaps
+        upper = upper[improving]
+        lower = gains[upper, :, improving].argmax(axis=1)
+        one, other = (upper, improving), (lower, improving)
+        order[one], order[other] = order[other], order[one]
+        rows = (upper, slice(None), improving), (lower, slice(None), improving)
+        current[rows[0]], current[rows[1]] = current[rows[1]], current[rows[0]]
+        columns = (slice(None), upper, improving), (slice(None), lower, improving)
+        current[columns[0]], current[columns[1]] = current[columns[1]], current[columns[0]]
+        swaps[improving] += 1
 
 
-def _swap_agreement(current: Integers) -> Integers:
-    """How much the preferences agree with what the swap of places p and r would turn round, (n, K, K).
+def _swap_gains(current: Integers) -> Integers:
+    """By how much the swap of places p and r raises the agreement with the preferences, halved, (K, K, n).
 
-    That is a_pr + Σ_{p<k<r} (a_pk + a_kr), for margins a in the current order. With row sums
-    C_pr = Σ_{k≤r} a_pk and a_kr = −a_rk it equals C_pr + C_rp − C_pp − C_rr: symmetric in p and r and 0 for
-    p = r, so the first smallest entry of the whole matrix is the lexicographically first best swap.
+    That is −a_pr − Σ_{p<k<r} (a_pk + a_kr) for margins a in the current order. With the column sums
+    C_pr = Σ_{k≤p} a_kr and a_kp = −a_pk it equals C_pr + C_rp − C_pp − C_rr: symmetric in p and r and 0 for
+    p = r, so the first largest entry of the whole matrix is the lexicographically first best swap.
     """
-    sums = np.cumsum(current, axis=2, dtype=current.dtype)
-    diagonal = np.diagonal(sums, axis1=1, axis2=2)
-    agreement = sums + sums.transpose(0, 2, 1)
-    agreement -= diagonal[:, :, None]
-    agreement -= diagonal[:, None, :]
-    return agreement
+    sums = np.empty_like(current)
+    sums[0] = current[0]
+    # A whole matrix row of all queries at a time, which NumPy's cumsum along this axis does not do.
+    for place in range(1, len(current)):
+        np.add(sums[place - 1], current[place], out=sums[place])
+    sums -= np.ascontiguousarray(np.diagonal(sums).T)
+    gains: Integers = sums + sums.transpose(1, 0, 2)
+    return gains

@@ -39,7 +39,8 @@ def views_where(flags: Bools) -> Words:
     """Pack flags (..., M'), M' as :func:`views_last` pads it, into words (..., words of one view set)."""
     size = flags.shape[-1]
     word: np.dtype[np.unsignedinteger[Any]] = np.dtype(f"u{min(size, 64) // 8}")
-    return np.packbits(flags, axis=-1).view(word)
+    # Whole bytes a set of views, so that all of them pack in one pass over the flags.
+    return np.packbits(flags.reshape(-1)).view(word).reshape(*flags.shape[:-1], -1)
 
 
 def count_views(words: Words) -> Integers:

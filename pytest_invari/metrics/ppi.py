@@ -109,8 +109,9 @@ def ppi_of_pairs(
         for bucket_of_second in shown:
             cell = views_of_first & bucket_of_second[second]
             share, counted = _share_above(cell, above, below, min_observations)
-            np.maximum(highest, share, out=highest, where=counted)
-            np.minimum(lowest, share, out=lowest, where=counted)
+            # These two pass over an undefined share.
+            np.fmax(highest, share, out=highest)
+            np.fmin(lowest, share, out=lowest)
             cells += counted
     spread = np.where(cells >= 2, highest - lowest, 0.0)
     # Rows of their own, so that a query's sum rounds the same in every batch.
@@ -132,11 +133,14 @@ def _bucket_views(positions: Integers, buckets: int) -> list[Words]:
 def _share_above(
     cell: Words, above: Words, below: Words | None, min_observations: int
 ) -> tuple[Floats, Bools]:
-    """Among the views of each *cell*, the share with i above j, and whether the views are enough."""
+    """Among the views of each *cell*, the share with i above j, NaN without enough views; and where enough."""
     seen = count_views(cell)
     counted = seen >= min_observations
-    size = np.maximum(seen, 1)
-    if below is None:
-        return count_views(above & cell) / size, counted
-    doubled = seen + count_views(above & cell) - count_views(below & cell)
-    return doubled / (2 * size), counted
+    with np.errstate(invalid="ignore"):
+        if below is None:
+            share = count_views(above & cell) / seen
+        else:
+            share = (seen + count_views(above & cell) - count_views(below & cell)) / (2 * seen)
+    if min_observations > 1:
+        share[~counted] = np.nan
+    return share, counted

@@ -16,7 +16,7 @@ from pytest_invari.metrics.packed import (
     views_where,
 )
 
-__all__ = ["preference_counts", "preferences", "tie_rate", "wins"]
+__all__ = ["margins", "preference_counts", "preferences", "tie_rate", "wins"]
 
 
 def wins(ranks: Integers) -> Integers:
@@ -49,6 +49,32 @@ def preferences(ranks: Integers) -> Floats:
         raise ValueError("a preference needs at least one view")
     shares: Floats = wins(ranks) / (2 * ranks.shape[1])
     return shares
+
+
+def margins(counts: Integers, views: int, items: int) -> Integers:
+    """How many more views rank i above j than j above i, as a matrix that is skew-symmetric in i and j.
+
+    Args:
+        counts: (N, L) doubled win counts as :func:`wins` gives them.
+        views: M, the number of views they count.
+        items: K.
+
+    Returns:
+        (K, K, N), the queries last, so that what is done for every query runs along memory. int16 where that
+        holds 4·K·M, four row sums of it; else int64.
+    """
+    first, second = item_pairs(items)
+    pairs = len(first)
+    narrow = np.int16 if 4 * items * views <= np.iinfo(np.int16).max else np.int64
+    # The margins of (i, j), those of (j, i), and 0 for (i, i); each entry of the matrix is one of them.
+    signed = np.zeros((2 * pairs + 1, len(counts)), narrow)
+    np.subtract(counts.T, views, out=signed[:pairs], casting="unsafe")
+    np.negative(signed[:pairs], out=signed[pairs:-1])
+    row = np.full((items, items), 2 * pairs)
+    row[first, second] = np.arange(pairs)
+    row[second, first] = np.arange(pairs, 2 * pairs)
+    matrix: Integers = signed[row]
+    return matrix
 
 
 def preference_counts(ranks: Integers) -> Iterator[tuple[slice, Integers, Integers]]:
