@@ -133,7 +133,7 @@ def _bucket_views(positions: Integers, buckets: int) -> list[Words]:
 def _share_above(
     cell: Words, above: Words, below: Words | None, min_observations: int
 ) -> tuple[Floats, Bools]:
-    """Among the views of each *cell*, the share with i above j, NaN without enough views; and where enough."""
+    """Among the views of each *cell*, the share with i above j, NaN where too few; and where enough."""
     seen = count_views(cell)
     counted = seen >= min_observations
     with np.errstate(invalid="ignore"):
