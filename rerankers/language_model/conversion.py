@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,36 +17,35 @@ from pytest_invari.errors import InvariError
 from pytest_invari.progress import bar
 from pytest_invari.rerankers.language_model.source import ModelSource
 
-__all__ = ["as_folder", "quiet_transformers"]
+__all__ = ["model_folder", "quiet_transformers", "tokenizer_folder"]
 
 COMPLETE = "complete.json"
 
 
-def as_folder(source: ModelSource) -> Path:
-    """Return a folder that transformers loads in a second, converting a GGUF file where that is needed.
+def model_folder(source: ModelSource) -> Path:
+    """Return a folder from which transformers loads the weights in a second.
 
-    The folder appears in the cache whole or not at all. Each of its files is checked against the
-    checksum taken when it was written; a damaged folder is made again. Processes that start at the same
-    time wait for the one that converts.
+    A GGUF file is converted where that is needed. The folder appears in the cache whole or not at all. Each
+    of its files is checked against the checksum taken when it was written; a damaged folder is made again.
+    Processes that start at the same time wait for the one that converts.
 
     Raises:
         InvariError: the file is no model that transformers can read, or the cache cannot be written.
     """
-    if not source.is_gguf:
-        return source.path
-    from filelock import FileLock
+    return _folder(source, "", f"converting {source.path.name}, once", _read_model)
 
-    folder = cache_dir() / "models" / f"{source.path.stem}-{source.revision[:12]}"
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(folder.name + ".lock")):
-            if not _is_complete(folder):
-                _convert(source, folder)
-    except OSError as error:
-        raise InvariError(
-            f"{folder}: cannot be written ({error}); set INVARI_CACHE to another folder"
-        ) from None
-    return folder
+
+def tokenizer_folder(source: ModelSource) -> Path:
+    """Return a folder with the tokenizer, which is read from a GGUF file without its weights.
+
+    So labels and chat templates can be refused before half a gigabyte is converted.
+
+    Raises:
+        InvariError: as :func:`model_folder`.
+    """
+    return _folder(
+        source, "-tokenizer", f"reading the tokenizer of {source.path.name}, once", _read_tokenizer
+    )
 
 
 @contextmanager
@@ -65,39 +64,61 @@ def quiet_transformers() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _convert(source: ModelSource, folder: Path) -> None:
+def _folder(source: ModelSource, suffix: str, title: str, read: Callable[[Path], Any]) -> Path:
+    if not source.is_gguf:
+        return source.path
+    from filelock import FileLock
+
+    folder = cache_dir() / "models" / f"{source.path.stem}-{source.revision[:12]}{suffix}"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(folder.name + ".lock")):
+            if not _is_complete(folder):
+                with quiet_transformers(), bar(1, title, unit="file") as shown:
+                    _convert(source, folder, read)
+                    shown.advance()
+    except OSError as error:
+        raise InvariError(
+            f"{folder}: cannot be written ({error}); set INVARI_CACHE to another folder"
+        ) from None
+    return folder
+
+
+def _convert(source: ModelSource, folder: Path, read: Callable[[Path], Any]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
         # A folder inside it, since the temporary one is removed under its own name.
-        made = Path(temporary) / "model"
-        title = f"converting {source.path.name}, once"
-        with quiet_transformers(), bar(1, title, unit="model") as shown:
-            tokenizer, model = _read_gguf(source.path)
-            model.save_pretrained(made)
-            tokenizer.save_pretrained(made)
-            shown.advance()
+        made = Path(temporary) / "made"
+        try:
+            converted = read(source.path)
+        except Exception as error:
+            # The readers raise many kinds of errors on a damaged or unknown file.
+            raise InvariError(
+                f"model {str(source.path)!r}: cannot be read ({' '.join(str(error).split())[:200]})"
+            ) from error
+        converted.save_pretrained(made)
         checksums = {path.name: _checksum(path) for path in sorted(made.iterdir())}
         with atomic_file(made / COMPLETE) as path:
             path.write_text(json.dumps({"source": source.name, "crc32": checksums}, indent=1) + "\n")
         made.rename(folder)
 
 
-def _read_gguf(path: Path) -> tuple[Any, Any]:
+def _read_tokenizer(path: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+
+
+def _read_model(path: Path) -> Any:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
+    from transformers import AutoModelForCausalLM, modeling_gguf_pytorch_utils
 
     # This reader's bar does not listen to transformers' own switch.
     drawn = getattr(modeling_gguf_pytorch_utils, "tqdm", None)
     if drawn is not None:
         modeling_gguf_pytorch_utils.tqdm = functools.partial(drawn, disable=True)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
-    except Exception as error:
-        # The readers raise many kinds of errors on a damaged or unknown file.
-        raise InvariError(
-            f"model {str(path)!r}: cannot be read ({' '.join(str(error).split())[:200]})"
-        ) from error
     finally:
         if drawn is not None:
             modeling_gguf_pytorch_utils.tqdm = drawn
@@ -107,7 +128,7 @@ def _read_gguf(path: Path) -> tuple[Any, Any]:
         del model.config.quantization_config
     model.hf_quantizer = None
     model.is_quantized = False
-    return tokenizer, model
+    return model
 
 
 def _is_complete(folder: Path) -> bool:

@@ -13,7 +13,11 @@ from typing import Any, Literal
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request
 from pytest_invari.registry import ModelSettings
-from pytest_invari.rerankers.language_model.conversion import as_folder, quiet_transformers
+from pytest_invari.rerankers.language_model.conversion import (
+    model_folder,
+    quiet_transformers,
+    tokenizer_folder,
+)
 from pytest_invari.rerankers.language_model.engine import Engine
 from pytest_invari.rerankers.language_model.labels import audit_labels, bind_labels, find_labels
 from pytest_invari.rerankers.language_model.prompt import Prompt, PromptWriter
@@ -66,15 +70,13 @@ class ListwiseLanguageModel:
     def check(self) -> None:
         """Refuse what can be refused before the weights are loaded.
 
-        That is path, packages, device, tokenizer, chat template and labels. A GGUF file that is not yet
-        converted is, where the prompt is a chat or has labels, for its tokenizer's sake.
+        That is path, packages, device, tokenizer, chat template and labels.
         """
         _ = self.source
         if self.settings.device not in ("auto", "cpu"):
             _ = self.device
-        if not self.source.is_gguf:
-            _ = self.tokens
-        if self.template.chat and not self.tokens.has_chat_template:
+        tokens = self.tokens
+        if self.template.chat and not tokens.has_chat_template:
             raise InvariError(
                 f"model {self.source.name!r} has no chat template; use a prompt without 'chat = true'"
             )
@@ -207,7 +209,7 @@ class ListwiseLanguageModel:
         from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM
 
-        folder = as_folder(self.source)
+        folder = model_folder(self.source)
         try:
             with quiet_transformers():
                 model, report = AutoModelForCausalLM.from_pretrained(
@@ -309,7 +311,7 @@ def _certainty(log_probabilities: Sequence[float]) -> dict[str, float]:
 def _load_tokenizer(source: ModelSource, settings: ModelSettings) -> Any:
     from transformers import AutoTokenizer
 
-    folder = as_folder(source)
+    folder = tokenizer_folder(source)
     try:
         with quiet_transformers():
             return AutoTokenizer.from_pretrained(

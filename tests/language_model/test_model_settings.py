@@ -82,6 +82,17 @@ def test_labels_that_are_not_single_tokens_are_refused_before_the_weights() -> N
     assert "engine" not in model.__dict__
 
 
+@pytest.mark.model
+def test_labels_are_refused_before_a_file_is_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INVARI_CACHE", str(tmp_path))
+    with pytest.raises(InvariError, match="'Bumblebee'"):
+        built(k=3, scorer="label_logprob", labels="A Bumblebee C").check()
+    assert [path.name for path in (tmp_path / "models").glob("*/*.safetensors")] == []
+    assert len(list((tmp_path / "models").glob("*-tokenizer/tokenizer.json"))) == 1
+
+
 def test_labels_go_beyond_the_alphabet() -> None:
     tokens = built().tokens
     assert [label for label, _ in find_labels(tokens, 26, " ")] == list("ABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,6 +197,26 @@ def test_damaged_file_is_one_clear_line(folder: Path, file: str) -> None:
     with pytest.raises(InvariError, match=r"^model 'small': .*cannot be loaded \(") as caught:
         built(folder).prepare()
     assert "\n" not in str(caught.value)
+
+
+def test_unknown_type_of_model_is_one_clear_line_and_nothing_else(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "nosuch"}')
+    heard: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    listener = Listener()
+    logging.getLogger("transformers").addHandler(listener)
+    try:
+        model = built(folder)
+        model.check()
+        with pytest.raises(InvariError, match="model type `nosuch`"):
+            model.prepare()
+    finally:
+        logging.getLogger("transformers").removeHandler(listener)
+    assert heard == []
 
 
 def test_missing_tokenizer_and_chat_template_are_refused_before_the_weights(folder: Path) -> None:
