@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_invari.criteria import BASELINE, Criterion
@@ -85,8 +85,8 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
     It is pure, so that every worker and the controller of pytest-xdist come to the same checks.
 
     Raises:
-        InvariError: two suites or subjects share an id; a criterion does not fit the list length or
-            names a baseline that is not set; or nothing is left to check.
+        InvariError: two suites or subjects share an id; a criterion that is not left out looks at a
+            longer top than the lists have, or names a baseline that is not set; or nothing is left to check.
     """
     checks: dict[str, Check] = {}
     left_out: list[LeftOut] = []
@@ -100,10 +100,14 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
         for reranker in rerankers:
             for plan in _plans(suite, profile, settings):
                 for criterion in suite.criteria:
-                    check = _check(suite, profile, criterion, reranker, plan, settings)
+                    check = Check(suite, profile, criterion, reranker, plan)
                     reason = _left_out_because(check, suite.criteria)
                     if reason is None:
                         continue
+                    if not reason:
+                        check = _complete(check, settings)
+                        if check.baseline == reranker:
+                            reason = f"{check.shown_reranker} is itself the baseline"
                     if reason:
                         left_out.append(LeftOut(suite.name, criterion.name, check.subject, reason))
                     elif check.id in checks:
@@ -117,7 +121,9 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
 
 
 def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
-    """Keep the checks that *ids* name; an id without brackets means its criterion for every subject.
+    """Keep the checks that *ids* name.
+
+    An id without brackets means its criterion for every subject, a suite's name all of its checks.
 
     What is left out is not told then: the user has said what to run.
 
@@ -126,7 +132,11 @@ def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
     """
     chosen: set[str] = set()
     for wanted in ids:
-        found = [check.id for check in expansion.checks if wanted in (check.id, check.id.partition("[")[0])]
+        found = [
+            check.id
+            for check in expansion.checks
+            if wanted in (check.suite.name, check.id.partition("[")[0], check.id)
+        ]
         if not found:
             raise InvariError(_no_such_check(wanted, expansion))
         chosen.update(found)
@@ -187,29 +197,26 @@ def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
     ]
 
 
-def _check(
-    suite: Suite,
-    profile: Profile,
-    criterion: Criterion,
-    reranker: RerankerSpec,
-    plan: Plan,
-    settings: Settings,
-) -> Check:
-    where = f"{criterion.place}: criterion {criterion.name!r}"
-    baseline = None
-    if criterion.is_relative:
-        name = criterion.baseline
-        if name == BASELINE:
-            name = settings.baseline or suite.baseline
-            if not name:
-                raise InvariError(
-                    f"{where} needs a baseline; set baseline under [suite] or give --invari-baseline=NAME"
-                )
-        baseline = RerankerSpec.parse(name)
-    cutoff = criterion.metric.k
-    if cutoff is not None and cutoff > plan.k:
-        raise InvariError(f"{where} looks at the top {cutoff}, but the lists have {plan.k} candidates")
-    return Check(suite, profile, criterion, reranker, plan, baseline)
+def _complete(check: Check, settings: Settings) -> Check:
+    """The check with its baseline, once its metric is known to fit the lists."""
+    criterion, k = check.criterion, check.plan.k
+    top = criterion.metric.k
+    if top is not None and top > k:
+        where = f"criterion {criterion.name!r} ({criterion.place}) looks at the top {top}"
+        if settings.k:
+            raise InvariError(f"--invari-k={k}: {where}; give at least {top}")
+        raise InvariError(f"{where}, but profile {check.profile.name!r} has lists of {k}")
+    if not criterion.is_relative:
+        return check
+    name = criterion.baseline
+    if name == BASELINE:
+        name = settings.baseline or check.suite.baseline
+    if not name:
+        where = f"{criterion.place}: criterion {criterion.name!r}"
+        raise InvariError(
+            f"{where} needs a baseline; set baseline under [suite] or give --invari-baseline=NAME"
+        )
+    return replace(check, baseline=RerankerSpec.parse(name))
 
 
 def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None:
@@ -220,8 +227,6 @@ def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None
         other.name == criterion.name and not other.left_out_because(profile, views) for other in criteria
     ):
         return None
-    if not reason and check.baseline == check.reranker:
-        return f"{check.shown_reranker} is itself the baseline"
     return reason
 
 

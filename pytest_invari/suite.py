@@ -3,56 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria import BASELINE, Criterion, Place
+from pytest_invari.criteria import Comparison, Criterion, Place
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.metrics import Metric, parse_metric
-from pytest_invari.plan import OnFailure, Ties
-from pytest_invari.tomltext import Document, Table
+from pytest_invari.keys import shown
+from pytest_invari.suite_keys import (
+    COMPARISONS,
+    CRITERION,
+    EXCLUDES,
+    GOES_WITH,
+    NAME,
+    NEEDS,
+    PROFILE,
+    SECTIONS,
+    SUITE,
+)
+from pytest_invari.tomltext import Document, Table, header
+
+if TYPE_CHECKING:
+    from pytest_invari.metrics import Metric
+    from pytest_invari.plan import OnFailure, Ties
 
 __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_suite"]
 
 SUFFIX = ".invari.toml"
 """The end of a file name that marks a user's own suite on the command line."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_COMPARISONS = ("at_least", "at_most", "not_worse_than", "better_than")
-_SUITE_KEYS = ("name", "title", "baseline", "profile", "min_queries", "max_undefined", "on_failure", "ties")
-_PROFILE_KEYS = ("title", "datasets", "k", "views", "queries", "view_seed", "include_canonical")
-_CRITERION_KEYS = (
-    *("name", "metric", *_COMPARISONS, "margin", "by", "why"),
-    *("profiles", "needs_views", "only_at_views"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much a suite measures. ``queries`` is None for all of the data set's."""
+    """How much a suite measures; the fields but the name are the keys ``PROFILE`` of ``suite_keys``."""
 
     name: str
     datasets: tuple[str, ...]
     k: tuple[int, ...]
     views: int
     queries: int | None
-    title: str = ""
-    view_seed: int = 0
-    include_canonical: bool = False
+    title: str
+    view_seed: int
+    include_canonical: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite as read.
+    """A suite as read; what its keys mean stands in ``suite_keys``.
 
-    ``default_profile`` is used unless another is asked for. ``baseline`` is the reranker that criteria
-    call "baseline" (empty: none). ``min_queries`` and ``max_undefined`` are what a verdict needs.
-    ``on_failure`` and ``ties`` are those of :class:`pytest_invari.plan.Plan`; under ``strict`` a single
-    failed ranking fails every criterion of its subject.
+    ``default_profile`` is used unless another is asked for. ``on_failure`` and ``ties`` are those of
+    :class:`pytest_invari.plan.Plan`; under ``strict`` a single failed ranking fails every criterion of its
+    subject.
     """
 
     name: str
@@ -62,11 +67,11 @@ class Suite:
     profiles: Mapping[str, Profile]
     default_profile: str
     criteria: tuple[Criterion, ...]
-    baseline: str = ""
-    min_queries: int = 30
-    max_undefined: float = 0.05
-    on_failure: OnFailure = "strict"
-    ties: Ties = "broken"
+    baseline: str
+    min_queries: int
+    max_undefined: float
+    on_failure: OnFailure
+    ties: Ties
 
     def profile(self, name: str = "") -> Profile:
         """The profile called *name*, or the default one.
@@ -96,9 +101,10 @@ def find_suite(name: str) -> Suite:
     if name in packaged:
         return read_suite(packaged[name])
     if name.endswith(".toml") or "/" in name or "\\" in name:
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise InvariError(f"suite {name!r}: there is no such file")
+        path = Path(os.path.expanduser(name))
+        if not os.path.isfile(path):
+            what = "that is a folder" if os.path.isdir(path) else "there is no such file"
+            raise InvariError(f"suite {name!r}: {what}")
         return read_suite(path)
     raise unknown_name("suite", name, packaged)
 
@@ -110,34 +116,23 @@ def read_suite(path: Path) -> Suite:
         InvariError: file, line and key of the mistake, what was found and what was meant.
     """
     document = Document(path)
-    top = document.table((), "the suite file", ("suite", "profile", "criterion"))
-    for key, form in (("suite", "[suite]"), ("profile", "[profile.NAME]"), ("criterion", "[[criterion]]")):
-        if key not in top:
+    given = document.table((), "the suite file", SECTIONS)
+    for section, (form, _) in SECTIONS.items():
+        if section not in given:
             raise InvariError(f"{path}:1: the suite file has no {form}")
-    head = document.table(("suite",), "[suite]", _SUITE_KEYS)
+    head = Table(document, ("suite",), "[suite]", SUITE)
+    values = head.read()
     profiles = _read_profiles(document)
-    default = head.choice("profile", profiles, next(iter(profiles)))
-    min_queries = head.integer("min_queries", 30)
-    max_undefined = head.number("max_undefined", 0.05)
-    if not 0 <= max_undefined < 1:
-        raise head.error(
-            "max_undefined", f"max_undefined is a share, from 0 to below 1, not {max_undefined:g}"
-        )
-    on_failure = head.choice("on_failure", get_args(OnFailure), "strict")
-    ties = head.choice("ties", get_args(Ties), "broken")
+    default = values.pop("profile") or next(iter(profiles))
+    if default not in profiles:
+        raise head.error("profile", str(unknown_name("profile", default, profiles)))
     return Suite(
-        name=_read_name(head, "name"),
-        title=head.text("title", ""),
         path=path,
         sha256=hashlib.sha256(document.text.encode()).hexdigest(),
         profiles=profiles,
         default_profile=default,
         criteria=_read_criteria(document, profiles),
-        baseline=_read_reranker(head, "baseline") if "baseline" in head else "",
-        min_queries=min_queries,
-        max_undefined=max_undefined,
-        on_failure=on_failure,  # type: ignore[arg-type]  # one of the choices
-        ties=ties,  # type: ignore[arg-type]  # one of the choices
+        **values,
     )
 
 
@@ -146,20 +141,13 @@ def _read_profiles(document: Document) -> dict[str, Profile]:
     if not isinstance(names, dict) or not names:
         raise document.error(("profile",), "profiles are written [profile.NAME]")
     profiles = {}
-    for name in names:
-        table = document.table(("profile", name), f"[profile.{name}]", _PROFILE_KEYS)
-        if not _NAME.fullmatch(name):
-            raise InvariError(f"{table.where()}: {_bad_name('profile', name)}")
-        profiles[name] = Profile(
-            name=name,
-            datasets=tuple(_beside(document.path, dataset) for dataset in table.texts("datasets")),
-            k=table.integers("k"),
-            views=table.integer("views", least=2),
-            queries=table.integer("queries") if "queries" in table else None,
-            title=table.text("title", ""),
-            view_seed=table.integer("view_seed", 0, least=0),
-            include_canonical=table.flag("include_canonical", False),
-        )
+    for name, content in names.items():
+        if not isinstance(content, dict):
+            raise document.error(("profile", name), "profiles are written [profile.NAME]")
+        table = Table(document, ("profile", name), header("profile", name), PROFILE)
+        values = table.read()
+        values["datasets"] = tuple(_beside(document.path, dataset) for dataset in values["datasets"])
+        profiles[name] = Profile(name=table.convert(NAME, "the name", name), **values)
     return profiles
 
 
@@ -170,117 +158,96 @@ def _read_criteria(document: Document, profiles: Mapping[str, Profile]) -> tuple
     criteria: list[Criterion] = []
     for index, values in enumerate(tables):
         name = values.get("name") if isinstance(values, dict) else None
-        what = f"criterion {name!r}" if isinstance(name, str) else f"criterion {index + 1}"
-        criterion = _read_criterion(document.table(("criterion", index), what, _CRITERION_KEYS), profiles)
+        what = f"criterion {shown(name) if isinstance(name, str) else index + 1}"
+        table = Table(document, ("criterion", index), what, CRITERION)
+        criterion = _read_criterion(table)
+        _require_fit(criterion, table, profiles)
         for other in criteria:
             if other.name == criterion.name and _share_a_profile(other, criterion):
-                message = f"{what} is there already, at line {other.place.line}; criteria of one profile "
-                raise document.error(("criterion", index, "name"), message + "need names of their own")
+                message = f"the name is there already, at line {other.place.line}; criteria of one profile "
+                raise table.error("name", message + "need names of their own")
         criteria.append(criterion)
     return tuple(criteria)
 
 
-def _read_criterion(table: Table, profiles: Mapping[str, Profile]) -> Criterion:
-    name = _read_name(table, "name")
-    metric = parse_metric(
-        table.text("metric"),
-        table.where("metric"),
+def _read_criterion(table: Table) -> Criterion:
+    values = table.read()
+    comparison = _read_comparison(table)
+    bound = {key: values.pop(key) for key in (*COMPARISONS, *GOES_WITH)}
+    metric: Metric = values["metric"]
+    value: Any
+    if comparison == "not_worse_than" or comparison == "better_than":
+        key = "margin" if comparison == "not_worse_than" else "by"
+        baseline, value = bound[comparison], bound[key]
+        _require_distance(table, key, value, metric)
+    else:
+        baseline, value = "", bound[comparison]
+        _require_bound(table, comparison, value, metric)
+    return Criterion(
+        comparison=comparison,
+        value=value,
+        baseline=baseline,
+        place=Place(table.document.path, table.line),
+        **values,
     )
-    given = [key for key in _COMPARISONS if key in table]
+
+
+def _read_comparison(table: Table) -> Comparison:
+    """The one comparison of a criterion, with the keys that go with it and no others."""
+    given = [key for key in COMPARISONS if key in table]
     if len(given) > 1:
         raise table.error(given[1], f"{' and '.join(given)} are both given; a criterion has one bound")
     if not given:
-        raise InvariError(f"{table.where()} has no bound; give one of {', '.join(_COMPARISONS)}")
-    comparison = given[0]
-    for key, owner in (("margin", "not_worse_than"), ("by", "better_than")):
-        if key in table and comparison != owner:
-            raise table.error(key, f"{key} goes with {owner}, not with {comparison}")
-    for profile in (named := table.texts("profiles", []) if "profiles" in table else ()):
-        if profile not in profiles:
-            raise unknown_name(
-                "profile",
-                profile,
-                profiles,
-                table.where("profiles"),
-            )
-    if "needs_views" in table and "only_at_views" in table:
-        raise table.error(
-            "only_at_views", "only_at_views leaves nothing for needs_views to say; give one of them"
-        )
-    return Criterion(
-        name=name,
-        metric=metric,
-        comparison=comparison,  # type: ignore[arg-type]  # one of the four
-        value=_read_value(table, comparison, metric),
-        place=Place(table.document.path, table.line),
-        baseline=_read_reranker(table, comparison) if comparison in ("not_worse_than", "better_than") else "",
-        why=table.text("why", ""),
-        profiles=named,
-        needs_views=table.integer("needs_views", 0, least=0),
-        only_at_views=table.integer("only_at_views", 0, least=0),
-    )
+        raise table.error("", f"it has no bound; give one of {', '.join(COMPARISONS)}")
+    for key, comparison in GOES_WITH.items():
+        if key in table and comparison not in table:
+            raise table.error(key, f"{key} goes with {comparison}, not with {given[0]}")
+    for comparison, key in NEEDS.items():
+        if comparison in table and key not in table:
+            raise table.error(comparison, f"{comparison} needs {key} beside it")
+    for key, other in EXCLUDES.items():
+        if key in table and other in table:
+            raise table.error(key, f"{key} leaves nothing for {other} to say; give one of them")
+    return given[0]
 
 
-def _read_value(table: Table, comparison: str, metric: Metric) -> float | Literal["k"]:
-    if comparison == "not_worse_than":
-        return _read_distance(table, "margin", None, metric)
-    if comparison == "better_than":
-        return _read_distance(table, "by", 0.0, metric)
-    if table[comparison] == "k":
-        return "k"
-    if isinstance(table[comparison], str):
-        raise table.error(
-            comparison, f'{comparison} must be a number or "k" (the list length), not {table[comparison]!r}'
-        )
-    value = table.number(comparison)
+def _require_bound(table: Table, key: str, value: float | str, metric: Metric) -> None:
+    """Refuse a bound that no value of the metric can meet or that every value meets."""
     reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
-    if not metric.low <= value <= metric.high:
-        raise table.error(comparison, f"{comparison} = {value:g} cannot be meant: {reaches}")
-    if value == (metric.low if comparison == "at_least" else metric.high):
-        raise table.error(comparison, f"{comparison} = {value:g} demands nothing: {reaches}")
-    return value
+    if isinstance(value, str):
+        if math.isfinite(metric.high):
+            raise table.error(key, f'{key} = "{value}", the list length, cannot be meant: {reaches}')
+    elif not metric.low <= value <= metric.high:
+        raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
+    elif value == (metric.low if key == "at_least" else metric.high):
+        raise table.error(key, f"{key} = {value:g} demands nothing: {reaches}")
 
 
-def _read_distance(table: Table, key: str, default: float | None, metric: Metric) -> float:
-    value = table.number(key, default)
-    if value < 0:
-        raise table.error(
-            key, f"{key} = {value:g} is negative; it is a distance in the metric's better direction"
-        )
+def _require_distance(table: Table, key: str, value: float, metric: Metric) -> None:
+    """Refuse a difference that two values of the metric cannot have."""
     if value >= metric.high - metric.low:
         reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
         raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
-    return value
 
 
-def _read_name(table: Table, key: str) -> str:
-    name = table.text(key)
-    if not _NAME.fullmatch(name):
-        raise table.error(key, _bad_name(key, name))
-    return name
-
-
-def _bad_name(key: str, name: str) -> str:
-    return f"{key} {name!r} stands in test ids; use lower-case letters, digits and _, a letter first"
-
-
-def _read_reranker(table: Table, key: str) -> str:
-    from pytest_invari.registry import RerankerSpec
-
-    text = table.text(key)
-    if text == BASELINE and table.key != ("suite",):
-        return text
-    try:
-        return RerankerSpec.parse(text).label
-    except InvariError as error:
-        raise table.error(key, str(error)) from None
+def _require_fit(criterion: Criterion, table: Table, profiles: Mapping[str, Profile]) -> None:
+    """Refuse a criterion of an unknown profile, or of one whose lists are shorter than its metric's top."""
+    for name in criterion.profiles:
+        if name not in profiles:
+            raise table.error("profiles", str(unknown_name("profile", name, profiles)))
+    for profile in profiles.values():
+        top, shortest = criterion.metric.k, min(profile.k)
+        if top is None or top <= shortest or criterion.left_out_because(profile.name, profile.views):
+            continue
+        what = f"metric {criterion.metric.name!r} looks at the top {top}"
+        raise table.error("metric", f"{what}, but profile {profile.name!r} has lists of {shortest}")
 
 
 def _beside(suite: Path, dataset: str) -> str:
     """A path is meant relative to the suite's file; a name that is no file there stays a name."""
-    path = suite.parent / Path(dataset).expanduser()
-    is_path = "/" in dataset or path.suffix in (".parquet", ".jsonl", ".zip")
-    return str(path) if is_path and path.exists() else dataset
+    path = os.path.join(suite.parent, os.path.expanduser(dataset))
+    is_path = "/" in dataset or os.path.splitext(dataset)[1]
+    return path if is_path and os.path.exists(path) else dataset
 
 
 def _share_a_profile(one: Criterion, other: Criterion) -> bool:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.keys import REQUIRED, Key, Kind, shown
 
-__all__ = ["Document", "Key", "Table"]
+__all__ = ["Document", "KeyPath", "Table", "header"]
 
-_T = TypeVar("_T")
-Key = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
+"""Where a value is: the names of keys, and the places in arrays, that lead to it."""
 
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# What tomllib says, in the words of somebody who has never written a parser.
+_IN_OTHER_WORDS = {"Cannot overwrite a value": "a key or a table is given twice"}
 
 
 class Document:
@@ -30,178 +34,166 @@ class Document:
         self.text = _read(path) if text is None else text
         try:
             self.data: dict[str, Any] = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            place = _AT_LINE.search(str(error))
-            line = int(place[1]) if place else self.text.count("\n") + 1
-            raise InvariError(f"{path}:{line}: not valid TOML: {_AT_LINE.sub('', str(error))}") from None
-        self._lines = _locate(self.text)
+            self._lines = _locate(self.text)
+        except (ValueError, RecursionError) as error:
+            line, reason = _why_unreadable(self.text, error)
+            raise InvariError(f"{path}:{line}: not valid TOML: {reason}") from None
 
-    def line(self, key: Key) -> int:
+    def line(self, key: KeyPath) -> int:
         """The 1-based line of *key*, or of the nearest table around it."""
         while key and key not in self._lines:
             key = key[:-1]
         return self._lines.get(key, 1)
 
-    def error(self, key: Key, message: str) -> InvariError:
+    def error(self, key: KeyPath, message: str) -> InvariError:
         """An error that begins with the file and the line of *key*."""
         return InvariError(f"{self.path}:{self.line(key)}: {message}")
 
-    def table(self, key: Key, what: str, known: Iterable[str]) -> Table:
-        """The table at *key*, refused when it is no table or holds a key that is not *known*."""
+    def table(self, key: KeyPath, what: str, known: Iterable[str]) -> Mapping[str, Any]:
+        """The table at *key*; *what* names it in messages.
+
+        Raises:
+            InvariError: there is something else at *key*, or the table has a key that is not *known*.
+        """
         value: Any = self.data
         for part in key:
             value = value[part]
         if not isinstance(value, dict):
-            raise self.error(key, f"{what} must be a table, not {_kind(value)}")
-        return Table(self, key, what, value, known)
+            raise self.error(key, f"{what} must be a table, not {shown(value)}")
+        known = list(known)
+        for name in value:
+            if name not in known:
+                raise unknown_name("key", name, known, f"{self.path}:{self.line((*key, name))}: {what}")
+        return value
 
 
 class Table:
-    """One table of a document, read key by key; *what* names it in messages."""
+    """One table of a document, read by the declarations of its *keys*; *what* names it in messages.
 
-    def __init__(
-        self, document: Document, key: Key, what: str, values: Mapping[str, Any], known: Iterable[str]
-    ) -> None:
-        self.document, self.key, self.what, self._values = document, key, what, values
-        known = list(known)
-        for name in values:
-            if name not in known:
-                raise unknown_name("key", name, known, self.where(name))
+    Raises:
+        InvariError: it is no table, or has a key that is not declared.
+    """
+
+    def __init__(self, document: Document, path: KeyPath, what: str, keys: Sequence[Key]) -> None:
+        self.document, self.path, self.what, self.keys = document, path, what, keys
+        self._values = document.table(path, what, [key.name for key in keys])
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
     @property
     def line(self) -> int:
         """The line of the table's header."""
-        return self.document.line(self.key)
-
-    def where(self, name: str = "") -> str:
-        """The start of a message about the key *name*, or about the whole table: file, line and table."""
-        line = self.document.line((*self.key, name)) if name else self.line
-        return f"{self.document.path}:{line}: {self.what}"
+        return self.document.line(self.path)
 
     def error(self, name: str, message: str) -> InvariError:
-        """An error at the line of the key *name*."""
-        return InvariError(f"{self.where(name)}: {message}")
+        """An error at the line of the key *name*, or of the table where there is no such key."""
+        return self.document.error((*self.path, name), f"{self.what}: {message}")
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A non-empty text; without a *default* the key is required."""
-        value = self._get(name, default)
-        if not isinstance(value, str) or (not value.strip() and value != default):
-            raise self._wrong(name, value, "a text in quotes")
-        return value
+    def read(self) -> dict[str, Any]:
+        """The value of every declared key, the default of those that are left out.
 
-    def flag(self, name: str, default: bool) -> bool:
-        """``true`` or ``false``."""
-        value = self._get(name, default)
-        if not isinstance(value, bool):
-            raise self._wrong(name, value, "true or false")
-        return value
+        Raises:
+            InvariError: a value is not of its key's kind, or a required key is missing.
+        """
+        return {key.name: self._value(key) for key in self.keys}
 
-    def number(self, name: str, default: float | None = None) -> float:
-        """A finite number."""
-        value = self._get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-            raise self._wrong(name, value, "a finite number")
-        return float(value)
+    def convert(self, kind: Kind, name: str, value: object) -> Any:
+        """A *value* that belongs to *name* as its *kind* reads it.
 
-    def integer(self, name: str, default: int | None = None, least: int = 1) -> int:
-        """A whole number that is at least *least*."""
-        return self._whole(name, self._get(name, default), least)
+        Raises:
+            InvariError: it is of another kind.
+        """
+        try:
+            return kind.read(name, value)
+        except InvariError as error:
+            raise self.error(name, str(error)) from None
 
-    def integers(self, name: str, default: list[int] | None = None) -> tuple[int, ...]:
-        """One or more positive whole numbers, without repetitions; a single one may stand alone."""
-        value = self._get(name, default)
-        values = value if isinstance(value, list) else [value]
-        return self._distinct(name, [self._whole(name, one, 1) for one in values])
+    def _value(self, key: Key) -> Any:
+        if key.name not in self._values:
+            if key.default is REQUIRED:
+                raise self.error(key.name, f"the key {key.name!r} is missing: {key.description}")
+            return key.default
+        return self.convert(key.kind, key.name, self._values[key.name])
 
-    def texts(self, name: str, default: list[str] | None = None) -> tuple[str, ...]:
-        """One or more texts, without repetitions; a single one may stand alone."""
-        value = self._get(name, default)
-        values = value if isinstance(value, list) else [value]
-        for one in values:
-            if not isinstance(one, str) or not one.strip():
-                raise self._wrong(name, one, "a list of texts in quotes")
-        return self._distinct(name, values)
 
-    def choice(self, name: str, choices: Iterable[str], default: str) -> str:
-        """One of the texts *choices*."""
-        value = self.text(name, default)
-        if value not in (known := list(choices)):
-            raise unknown_name(f"value of {name}", value, known, self.where(name))
-        return value
-
-    def _get(self, name: str, default: object) -> object:
-        if name in self._values:
-            return self._values[name]
-        if default is None:
-            raise InvariError(f"{self.where()}: the key {name!r} is missing")
-        return default
-
-    def _wrong(self, name: str, value: object, meant: str) -> InvariError:
-        return self.error(name, f"{name} must be {meant}, not {_kind(value)}")
-
-    def _whole(self, name: str, value: object, least: int) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self._wrong(name, value, f"a whole number of at least {least}")
-        return value
-
-    def _distinct(self, name: str, values: list[_T]) -> tuple[_T, ...]:
-        if not values:
-            raise self.error(name, f"{name} is empty; give at least one value")
-        for index, value in enumerate(values):
-            if value in values[:index]:
-                raise self.error(name, f"{name} names {value!r} twice")
-        return tuple(values)
+def header(*names: str) -> str:
+    """The header of a table as TOML writes it, for messages: ``[profile.quick]``."""
+    return f"[{'.'.join(name if _BARE_KEY.fullmatch(name) else shown(name) for name in names)}]"
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InvariError(f"{path}: not a text in UTF-8: {error}") from None
+        data = path.read_bytes()
     except OSError as error:
         raise InvariError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        # Windows editors begin a file with a byte order mark; it is no part of the text.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvariError(f"{path}:{line}: is not UTF-8 text; save the file as UTF-8") from None
 
 
-def _locate(text: str) -> dict[Key, int]:
-    """Find the line of every header and key.
+def _why_unreadable(text: str, error: ValueError | RecursionError) -> tuple[int, str]:
+    """The line and the reason of what tomllib raised."""
+    if isinstance(error, tomllib.TOMLDecodeError):
+        place = _AT_LINE.search(str(error))
+        reason = _AT_LINE.sub("", str(error))
+        return int(place[1]) if place else _unfinished(text), _IN_OTHER_WORDS.get(reason, reason)
+    line = next((line for line, _, statement in _statements(text) if statement is None), 1)
+    if isinstance(error, RecursionError):
+        return line, "values are nested too deeply"
+    return line, "a number has more digits than can be read"
 
-    tomllib gives no positions. A statement (a header, or a key with its value) is the shortest run of
-    whole lines that parses by itself, so lines are gathered until they do.
-    """
-    found: dict[Key, int] = {(): 1}
-    counts: dict[Key, int] = {}
-    header: Key = ()
-    lines: list[str] = []
-    start = 1
-    for number, line in enumerate(text.splitlines(), 1):
-        if not lines:
-            start = number
-        lines.append(line)
-        try:
-            statement = tomllib.loads("\n".join(lines))
-        except tomllib.TOMLDecodeError:
+
+def _unfinished(text: str) -> int:
+    """The first line of the statement that lacks its end where the document ends."""
+    whole = [start + source.count("\n") for start, source, _ in _statements(text)]
+    return whole[-1] + 1 if whole else 1
+
+
+def _locate(text: str) -> dict[KeyPath, int]:
+    """Find the line of every header and key of a valid document."""
+    found: dict[KeyPath, int] = {(): 1}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    for line, source, statement in _statements(text):
+        if not statement:
             continue
-        lines = []
         path, value = _only_path(statement)
-        if not path:
-            continue
-        if value in ({}, [{}]) and line.lstrip().startswith("["):
-            header = _resolve(path, counts, new_element=value == [{}])
-            _add(found, header, {}, start)
+        if source.lstrip().startswith("["):
+            table = _resolve(path, counts, new_element=value == [{}])
+            _add(found, table, {}, line)
         else:
-            _add(found, (*header, *path), value, start)
+            _add(found, (*table, *path), value, line)
     return found
 
 
-def _resolve(path: tuple[str, ...], counts: dict[Key, int], new_element: bool) -> Key:
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+    """The statements of a document: first line, text, and content (None: it cannot be read).
+
+    tomllib gives no positions. A statement (a header, or a key with its value) is the shortest run of
+    whole lines that parses by itself, so lines are gathered until they do. Only a line feed ends a line:
+    texts and comments may hold the other characters at which ``str.splitlines`` splits.
+    """
+    lines: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        lines.append(line)
+        source = "\n".join(lines)
+        try:
+            statement: dict[str, Any] | None = tomllib.loads(source)
+        except tomllib.TOMLDecodeError:
+            continue
+        except (ValueError, RecursionError):
+            statement = None
+        yield number - len(lines) + 1, source, statement
+        lines = []
+
+
+def _resolve(path: tuple[str, ...], counts: dict[KeyPath, int], new_element: bool) -> KeyPath:
     """The key of a header: below an array of tables, its last element is meant."""
-    key: Key = ()
+    key: KeyPath = ()
     for depth, name in enumerate(path, 1):
         key = (*key, name)
         if depth == len(path) and new_element:
@@ -221,14 +213,9 @@ def _only_path(statement: dict[str, Any]) -> tuple[tuple[str, ...], Any]:
     return path, value
 
 
-def _add(found: dict[Key, int], key: Key, value: Any, line: int) -> None:
+def _add(found: dict[KeyPath, int], key: KeyPath, value: Any, line: int) -> None:
     for end in range(1, len(key) + 1):
         found.setdefault(key[:end], line)
     if isinstance(value, dict):
         for name, inner in value.items():
             _add(found, (*key, name), inner, line)
-
-
-def _kind(value: object) -> str:
-    names = {bool: "true or false", dict: "a table", list: "a list"}
-    return names.get(type(value)) or repr(value)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.tomltext import Document, Key
+from pytest_invari.tomltext import Document, KeyPath
 
 names = st.sampled_from(["a", "b", "c", "long_name", '"quoted key"'])
 values = st.sampled_from(
@@ -28,15 +28,15 @@ fillers = st.sampled_from(["", "# comment = 1", "   "])
 
 
 @st.composite
-def documents(draw: Any) -> tuple[str, dict[Key, int]]:
+def documents(draw: Any) -> tuple[str, dict[KeyPath, int]]:
     """A TOML text with the line of every key that it was written from."""
     lines: list[str] = []
-    expected: dict[Key, int] = {}
+    expected: dict[KeyPath, int] = {}
     for table in draw(st.lists(names, unique=True, min_size=1, max_size=3)):
         repeated = draw(st.integers(1, 2)) if draw(st.booleans()) else 0
         for index in range(repeated or 1):
             plain = table.strip('"')
-            key: Key = (plain, index) if repeated else (plain,)
+            key: KeyPath = (plain, index) if repeated else (plain,)
             lines += draw(st.lists(fillers, max_size=2))
             lines.append(f"[[{table}]]" if repeated else f"[{table}]")
             expected[key] = len(lines)
@@ -49,7 +49,9 @@ def documents(draw: Any) -> tuple[str, dict[Key, int]]:
 
 
 @given(documents())
-def test_every_key_is_found_at_the_line_where_it_was_written(document: tuple[str, dict[Key, int]]) -> None:
+def test_every_key_is_found_at_the_line_where_it_was_written(
+    document: tuple[str, dict[KeyPath, int]],
+) -> None:
     text, expected = document
     tomllib.loads(text)
     read = Document(Path("x.toml"), text)

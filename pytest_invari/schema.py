@@ -1,0 +1,91 @@
+"""The JSON Schema of suite files, for editors: ``python -m pytest_invari.schema > invari.schema.json``.
+
+It is made of the declarations that the reader goes by, and says of a criterion's metric and bound what
+:mod:`pytest_invari.suite` checks. What JSON Schema cannot say is left to the reader: that a profile which is
+named exists, that names differ, that lists are as long as the top that a metric looks at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+
+from pytest_invari.keys import Schema, table_schema
+from pytest_invari.metrics import METRICS
+from pytest_invari.suite_keys import (
+    COMPARISONS,
+    CRITERION,
+    EXCLUDES,
+    GOES_WITH,
+    NAME,
+    NEEDS,
+    PROFILE,
+    SECTIONS,
+    SUITE,
+)
+
+__all__ = ["suite_schema", "suite_schema_text"]
+
+
+def suite_schema() -> Schema:
+    """The schema (draft 2020-12) of a whole suite file."""
+    meaning = {section: description for section, (_, description) in SECTIONS.items()}
+    criterion = table_schema(CRITERION, meaning["criterion"])
+    profile = table_schema(PROFILE, meaning["profile"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A suite of pytest-invari",
+        "description": "what is measured on which data, and what is demanded of it",
+        "type": "object",
+        "properties": {
+            "suite": table_schema(SUITE, meaning["suite"]),
+            "profile": {
+                "description": meaning["profile"],
+                "type": "object",
+                "propertyNames": NAME.schema(),
+                "additionalProperties": profile,
+                "minProperties": 1,
+            },
+            "criterion": {
+                "description": meaning["criterion"],
+                "type": "array",
+                "items": {**criterion, "allOf": [*_rules_of_keys(), *_ranges()]},
+                "minItems": 1,
+            },
+        },
+        "required": list(SECTIONS),
+        "additionalProperties": False,
+    }
+
+
+def suite_schema_text() -> str:
+    """The schema as the file that comes with the package holds it."""
+    return json.dumps(suite_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _rules_of_keys() -> Iterator[Schema]:
+    """Which keys of a criterion go together; if and then, because editors know no dependentRequired."""
+    yield {"oneOf": [{"required": [key]} for key in COMPARISONS]}
+    for key, other in (GOES_WITH | NEEDS).items():
+        yield {"if": {"required": [key]}, "then": {"required": [other]}}
+    for key, other in EXCLUDES.items():
+        yield {"not": {"required": [key, other]}}
+
+
+def _ranges() -> Iterator[Schema]:
+    """For each range that metrics have, the bounds and distances that can be meant."""
+    for low, high in dict.fromkeys((metric.low, metric.high) for metric in METRICS.values()):
+        families = [metric.family for metric in METRICS.values() if (metric.low, metric.high) == (low, high)]
+        properties: Schema = {"at_least": {"exclusiveMinimum": low}, "at_most": {"minimum": low}}
+        if math.isfinite(high):
+            # The list length, which may stand for a number, lies beyond every such range.
+            properties["at_least"] |= {"type": "number", "maximum": high}
+            properties["at_most"] |= {"type": "number", "exclusiveMaximum": high}
+            properties |= {key: {"exclusiveMaximum": high - low} for key in GOES_WITH}
+        metric = {"properties": {"metric": {"pattern": f"^({'|'.join(families)})(@|$)"}}}
+        yield {"if": metric, "then": {"properties": properties}}
+
+
+if __name__ == "__main__":
+    print(suite_schema_text(), end="")

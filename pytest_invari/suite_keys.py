@@ -1,0 +1,139 @@
+"""The keys of a suite file: each with its kind of value, its meaning and its default.
+
+A key that is added here is read, described in errors and known to editors at once. One that is to have an
+effect is also a field, of the same name, of :class:`pytest_invari.suite.Suite`, ``Profile`` or
+:class:`pytest_invari.criteria.Criterion`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+from pytest_invari.criteria import BASELINE, Comparison
+from pytest_invari.keys import Bound, Choice, Flag, Key, Number, Schema, Several, Text, Whole
+from pytest_invari.metrics import METRICS, Metric, parse_metric
+from pytest_invari.plan import OnFailure, Ties
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "COMPARISONS",
+    "CRITERION",
+    "EXCLUDES",
+    "GOES_WITH",
+    "NAME",
+    "NEEDS",
+    "PROFILE",
+    "SECTIONS",
+    "SUITE",
+]
+
+NAME = Text("[a-z][a-z0-9_]*", "lower-case letters, digits and _, a letter first (it stands in test ids)")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricWord:
+    """The name of a metric, with the length of the top where it has one: ``loc``, ``ndcg@5``."""
+
+    def read(self, name: str, value: object) -> Metric:
+        """See :class:`pytest_invari.keys.Kind`."""
+        return parse_metric(Text().read(name, value))
+
+    def schema(self) -> Schema:
+        """See :class:`pytest_invari.keys.Kind`."""
+        plain = sorted(metric.family for metric in METRICS.values() if not metric.has_cutoff)
+        tops = sorted(metric.family for metric in METRICS.values() if metric.has_cutoff)
+        top = {
+            "pattern": f"^({'|'.join(tops)})@[1-9][0-9]{{0,4}}$",
+            "examples": [f"{each}@5" for each in tops],
+        }
+        return {"type": "string", "anyOf": [{"enum": plain}, top]}
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerWord:
+    """A reranker as on the command line: a name or MODULE:ATTRIBUTE, with or without options."""
+
+    def read(self, name: str, value: object) -> str:
+        """See :class:`pytest_invari.keys.Kind`."""
+        from pytest_invari.registry import RerankerSpec
+
+        return RerankerSpec.parse(Text().read(name, value)).label
+
+    def schema(self) -> Schema:
+        """See :class:`pytest_invari.keys.Kind`; what stands behind the name is left to the reader."""
+        return {"type": "string", "pattern": r"^\s*[^\s:,=]+(:|\s*$)"}
+
+
+SECTIONS: Mapping[str, tuple[str, str]] = {
+    "suite": ("[suite]", "what holds for the whole suite"),
+    "profile": ("[profile.NAME]", "how much is measured on which data, under a name of its own"),
+    "criterion": ("[[criterion]]", "what is demanded: a metric and one bound"),
+}
+"""The parts of a suite file, each with its form in TOML and its meaning."""
+
+SUITE = (
+    Key("name", NAME, "what the suite is called in test ids"),
+    Key("title", Text(), "what the suite is about, for people", ""),
+    Key("baseline", RerankerWord(), 'the reranker that criteria call "baseline"', ""),
+    Key("profile", NAME, "the profile that is used unless another is asked for; the first without it", ""),
+    Key("min_queries", Whole(), "the least number of queries that decides a criterion", 30),
+    Key(
+        "max_undefined", Number(0, 1), "the largest share of queries without a value, from 0 to below 1", 0.05
+    ),
+    Key(
+        "on_failure",
+        Choice(get_args(OnFailure)),
+        "a view without a valid ranking: strict fails the criteria, drop leaves the view out, random puts a "
+        "seeded random order in its place",
+        "strict",
+    ),
+    Key(
+        "ties",
+        Choice(get_args(Ties)),
+        "equal scores: broken by a hash of the ids, or half a win for each",
+        "broken",
+    ),
+)
+
+PROFILE = (
+    Key("datasets", Several(Text()), "names of data sets, or paths of task files, also beside the suite"),
+    Key("k", Several(Whole(2)), "candidates in each list; each length is measured by itself"),
+    Key("views", Whole(2), "orders in which each list is shown"),
+    Key("queries", Whole(), "the first so many queries; all of the data set's without it", None),
+    Key("title", Text(), "what the profile is for, for people", ""),
+    Key("view_seed", Whole(0), "another seed draws other orders", 0),
+    Key("include_canonical", Flag(), "the data set's own order is the first view", False),
+)
+
+_BOUND = Bound("k", "the list length")
+_BASELINE = f'; "{BASELINE}" is that of [suite]'
+
+CRITERION = (
+    Key("name", NAME, "what the criterion is called in test ids"),
+    Key("metric", MetricWord(), "what is measured; @ is followed by the length of the top"),
+    Key("at_least", _BOUND, 'the metric must be at least this; "k" is the list length', None),
+    Key("at_most", _BOUND, 'the metric must be at most this; "k" is the list length', None),
+    Key("not_worse_than", RerankerWord(), f"the reranker to compare with, less a margin{_BASELINE}", None),
+    Key("margin", Number(0), "how much worse than that reranker is still good enough", None),
+    Key("better_than", RerankerWord(), f"the reranker to surpass{_BASELINE}", None),
+    Key("by", Number(0), "how much better than that reranker it must at least be", 0.0),
+    Key("why", Text(), "where the bound comes from; shown when the criterion fails", ""),
+    Key("profiles", Several(NAME), "the only profiles that it belongs to; all without it", ()),
+    Key("needs_views", Whole(0), "left out of a run with fewer views than this", 0),
+    Key("only_at_views", Whole(0), "left out of a run with another number of views than this", 0),
+)
+
+COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+"""The keys of a criterion of which it has exactly one."""
+
+GOES_WITH = {"margin": "not_worse_than", "by": "better_than"}
+"""Keys of a criterion that belong to one comparison."""
+
+NEEDS = {"not_worse_than": "margin"}
+"""Comparisons that are not complete without another key."""
+
+EXCLUDES = {"only_at_views": "needs_views"}
+"""Keys of a criterion that leave another nothing to say."""
