@@ -97,7 +97,7 @@ def test_a_cutoff_beyond_the_list_is_refused_with_its_place(project: Project) ->
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.re_match_lines(
-        [r"ERROR: .*recsys26\.toml:\d+: criterion 'exposure' looks at the top 5, but .* 4 cand.*"]
+        [r"ERROR: --invari-k=4: criterion 'exposure' \(.*recsys26\.toml:\d+\) looks at the top 5; .*"]
     )
 
 
