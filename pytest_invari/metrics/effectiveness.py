@@ -1,4 +1,8 @@
-"""Effectiveness: hit rate and nDCG against binary relevance, averaged over the views of a query."""
+"""Effectiveness: hit rate and nDCG against binary relevance, averaged over the views of a query.
+
+Ranks may be tied. A view then counts as the mean over all orders of its tied items, each as likely, in closed
+form (McSherry and Najork 2008); strict ranks have one order and are the special case.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pytest_invari.metrics.arrays import (
-    Bools,
-    Floats,
-    Integers,
-    PerQuery,
-    query_chunks,
-    require_shape,
-    require_strict_ranks,
-)
+from pytest_invari.metrics.arrays import Bools, Floats, Integers, PerQuery, query_chunks, require_shape
+from pytest_invari.metrics.tie_groups import TieGroups
 
 __all__ = ["NO_RELEVANT_CANDIDATE", "NO_VIEWS", "hit_rate", "ndcg", "ndcg_candidates"]
 
@@ -26,13 +23,13 @@ def hit_rate(ranks: Integers, relevant: Bools, k: int) -> PerQuery:
     """HR@k: the share of a query's views with any relevant item in the top k, in [0, 1].
 
     Args:
-        ranks: (N, M, K) strict output ranks.
+        ranks: (N, M, K) output ranks, equal where tied: then the number of items above.
         relevant: (N, K) true for the relevant candidates. Undefined for queries that have none: their list
             holds nothing to find and says nothing about the reranker.
         k: the length of the top.
     """
     _check(ranks, relevant, k)
-    return _mean_over_views(ranks, relevant, k, _any_hit)
+    return _mean_over_views(ranks, relevant, lambda groups: groups.any_relevant(k))
 
 
 def ndcg(ranks: Integers, relevant: Bools, relevant_total: Integers, k: int) -> PerQuery:
@@ -52,14 +49,15 @@ def ndcg(ranks: Integers, relevant: Bools, relevant_total: Integers, k: int) -> 
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.append(0.0, np.cumsum(discount))[np.minimum(relevant_total, k)]
 
-    def gained(by_rank: Bools) -> Floats:
-        total = np.zeros(by_rank.shape[:2])
+    def gained(groups: TieGroups) -> Floats:
+        relevance = groups.relevance_of_places(k)
+        total = np.zeros(relevance.shape[:2])
         # Added up in the order of the ideal list, so that a perfect ranking gains all and none gains more.
-        for rank in range(by_rank.shape[2]):
-            total += discount[rank] * by_rank[:, :, rank]
+        for place in range(relevance.shape[2]):
+            total += discount[place] * relevance[:, :, place]
         return total
 
-    return _mean_over_views(ranks, relevant, k, gained, ideal)
+    return _mean_over_views(ranks, relevant, gained, ideal)
 
 
 def ndcg_candidates(ranks: Integers, relevant: Bools, k: int) -> PerQuery:
@@ -80,18 +78,13 @@ def _check(ranks: Integers, relevant: Bools, k: int) -> None:
         raise ValueError(f"k must be at least 1, not {k}")
 
 
-def _any_hit(by_rank: Bools) -> Floats:
-    return np.asarray(by_rank.any(axis=2), np.float64)
-
-
 def _mean_over_views(
     ranks: Integers,
     relevant: Bools,
-    k: int,
-    value: Callable[[Bools], Floats],
+    value: Callable[[TieGroups], Floats],
     ideal: Floats | None = None,
 ) -> PerQuery:
-    """Average over views what *value* gives for (n, M, min(k, K)), the relevance at each rank of a top k.
+    """Average over views what *value* gives for their groups of tied items, (n, M).
 
     With *ideal* (N,) each view's value is divided by that of its query.
     """
@@ -99,12 +92,11 @@ def _mean_over_views(
     if views == 0:
         return PerQuery.all_undefined(queries, NO_VIEWS)
     without = np.sum(relevant, axis=1) == 0
+    if without.all():
+        return PerQuery.all_undefined(queries, NO_RELEVANT_CANDIDATE)
     best = np.ones(queries) if ideal is None else np.where(without, 1.0, ideal)
     means = np.empty(queries)
     for chunk in query_chunks(queries, views * items):
-        require_strict_ranks(ranks[chunk])
-        by_rank = np.empty(ranks[chunk].shape, np.bool_)
-        along = np.broadcast_to(relevant[chunk, None, :], by_rank.shape)
-        np.put_along_axis(by_rank, ranks[chunk].astype(np.intp), along, 2)
-        means[chunk] = (value(by_rank[:, :, :k]) / best[chunk, None]).mean(axis=1)
+        groups = TieGroups.of(ranks[chunk], relevant[chunk])
+        means[chunk] = (value(groups) / best[chunk, None]).mean(axis=1)
     return PerQuery.of(means, without, NO_RELEVANT_CANDIDATE)

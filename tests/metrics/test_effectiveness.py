@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -11,6 +12,20 @@ from hypothesis import strategies as st
 
 from pytest_invari.metrics.arrays import Bools, Integers
 from pytest_invari.metrics.effectiveness import hit_rate, ndcg, ndcg_candidates
+
+
+def orders_of_ties(view: list[int]) -> list[list[int]]:
+    """All strict rankings that *view*, ranks of the items, may stand for."""
+    groups = [[item for item, rank in enumerate(view) if rank == each] for each in sorted(set(view))]
+    strict = []
+    for chosen in product(*(permutations(group) for group in groups)):
+        order = [item for group in chosen for item in group]
+        strict.append([order.index(item) for item in range(len(view))])
+    return strict
+
+
+def naive_hit(view: list[int], relevant: list[bool], k: int) -> float:
+    return float(any(hit and rank < k for rank, hit in zip(view, relevant, strict=True)))
 
 
 def naive_ndcg(view: list[int], relevant: list[bool], ideal_length: int, k: int) -> float:
@@ -22,19 +37,21 @@ def naive_ndcg(view: list[int], relevant: list[bool], ideal_length: int, k: int)
 
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[Integers, Bools, Integers]:
-    """Ranks (N, M, K), relevance (N, K) and totals (N,) of a few small queries."""
-    queries, views, items = (draw(st.integers(1, most)) for most in (3, 4, 6))
-    orders = st.lists(st.permutations(range(items)), min_size=views, max_size=views)
-    ranks = draw(st.lists(orders, min_size=queries, max_size=queries))
+    """Ranks (N, M, K), some with ties, relevance (N, K) and totals (N,) of a few small queries."""
+    queries, views, items = (draw(st.integers(1, most)) for most in (3, 4, 5))
+    levels = st.lists(st.integers(0, 2), min_size=items, max_size=items)
+    tied = levels.map(lambda given: [sum(other < each for other in given) for each in given])
+    ranked = st.lists(st.permutations(range(items)) | tied, min_size=views, max_size=views)
+    ranks = draw(st.lists(ranked, min_size=queries, max_size=queries))
     flags = st.lists(st.booleans(), min_size=items, max_size=items)
     relevant = np.array(draw(st.lists(flags, min_size=queries, max_size=queries)), bool)
     missed = np.array(draw(st.lists(st.integers(0, 3), min_size=queries, max_size=queries)))
     return np.array(ranks, np.int16), relevant, relevant.sum(axis=1) + missed
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(judged(), st.integers(1, 8))
-def test_effectiveness_equals_the_naive_mean_over_views(
+def test_effectiveness_equals_the_naive_mean_over_views_and_orders_of_ties(
     case: tuple[Integers, Bools, Integers], k: int
 ) -> None:
     ranks, relevant, total = case
@@ -44,15 +61,24 @@ def test_effectiveness_equals_the_naive_mean_over_views(
         ndcg_candidates(ranks, relevant, k),
     )
     for n, flags in enumerate(relevant.tolist()):
-        views = ranks[n].tolist()
         if not any(flags):
             assert [result.reasons[n] for result in results] == ["no_relevant_candidate"] * 3
             continue
-        hits = [any(f and rank < k for rank, f in zip(view, flags, strict=True)) for view in views]
-        whole = [naive_ndcg(view, flags, int(total[n]), k) for view in views]
-        limited = [naive_ndcg(view, flags, sum(flags), k) for view in views]
-        for result, expected in zip(results, ([*map(float, hits)], whole, limited), strict=True):
-            assert result.values[n] == pytest.approx(math.fsum(expected) / len(views), abs=1e-12)
+        naive: tuple[list[float], ...] = ([], [], [])
+        for view in ranks[n].tolist():
+            strict = orders_of_ties(view)
+            for values, of_order in zip(
+                naive,
+                (
+                    [naive_hit(order, flags, k) for order in strict],
+                    [naive_ndcg(order, flags, int(total[n]), k) for order in strict],
+                    [naive_ndcg(order, flags, sum(flags), k) for order in strict],
+                ),
+                strict=True,
+            ):
+                values.append(math.fsum(of_order) / len(strict))
+        for result, expected in zip(results, naive, strict=True):
+            assert result.values[n] == pytest.approx(math.fsum(expected) / len(expected), abs=1e-12)
             assert 0 <= result.values[n] <= 1
 
 
@@ -89,5 +115,24 @@ def test_wrong_judgements_are_refused() -> None:
         hit_rate(ranks, relevant[:, :2], 2)
     with pytest.raises(ValueError, match="at least 1"):
         hit_rate(ranks, relevant, 0)
-    with pytest.raises(ValueError, match="strict"):
-        ndcg_candidates(np.array([[[0, 0, 2]]], np.int16), relevant, 2)
+    with pytest.raises(ValueError, match="number of items above"):
+        ndcg_candidates(np.array([[[0, 0, 1]]], np.int16), relevant, 2)
+    with pytest.raises(ValueError, match="0 … K-1"):
+        hit_rate(np.array([[[1, 2, 3]]], np.int16), relevant, 2)
+
+
+def test_a_list_without_candidates_has_nothing_to_find() -> None:
+    assert hit_rate(np.empty((2, 3, 0), np.int16), np.empty((2, 0), bool), 1).reasons == (
+        "no_relevant_candidate",
+        "no_relevant_candidate",
+    )
+
+
+def test_ties_are_worth_what_their_random_order_is() -> None:
+    # Three items share places 1 to 3 and one of them is relevant.
+    ranks, relevant = np.array([[[0, 1, 1, 1]]], np.int16), np.array([[False, False, True, False]])
+    assert [hit_rate(ranks, relevant, k).values[0] for k in (1, 2, 3, 4)] == pytest.approx(
+        [0, 1 / 3, 2 / 3, 1]
+    )
+    expected = (1 / math.log2(3) + 1 / math.log2(4)) / 3
+    assert ndcg_candidates(ranks, relevant, 3).values[0] == pytest.approx(expected)

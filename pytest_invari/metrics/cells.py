@@ -1,0 +1,55 @@
+"""In how many views an item pair was shown in each pair of input regions, and who was ranked above there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pytest_invari.metrics.arrays import Integers, require_shape
+from pytest_invari.metrics.packed import Words, count_views, has_ties, item_pairs, views_last, views_where
+from pytest_invari.metrics.ppi import position_buckets
+
+__all__ = ["CellCounts", "cell_counts"]
+
+
+class CellCounts(NamedTuple):
+    """The views of each item pair i < j in one cell: i shown in bucket b and j in bucket c, in this order.
+
+    ``seen``, ``above`` and ``below`` are integers (L, N): all such views, those that rank i above j, and
+    those that rank it below. The rest are ties.
+    """
+
+    seen: Integers
+    above: Integers
+    below: Integers
+
+
+def cell_counts(positions: Integers, ranks: Integers, buckets: int = 3) -> Iterator[CellCounts]:
+    """Count the views of each cell (b, c), for all buckets that have positions.
+
+    Args:
+        positions, ranks, buckets: as in :func:`~pytest_invari.metrics.ppi.ppi`. Memory grows with N; give
+            it a few queries at a time.
+    """
+    if buckets < 1:
+        raise ValueError("buckets must be at least 1")
+    first, second = item_pairs(require_shape(ranks, positions)[2])
+    rows = views_last(ranks)
+    above = views_where(rows[first] < rows[second])
+    below = views_where(rows[first] > rows[second]) if has_ties(ranks) else None
+    shown = _bucket_views(positions, buckets)
+    for bucket_of_first in shown:
+        views_of_first = bucket_of_first[first]
+        for bucket_of_second in shown:
+            cell = views_of_first & bucket_of_second[second]
+            seen, won = count_views(cell), count_views(above & cell)
+            yield CellCounts(seen, won, seen - won if below is None else count_views(below & cell))
+
+
+def _bucket_views(positions: Integers, buckets: int) -> list[Words]:
+    """For each bucket that has positions, the views (K, N, words) that show an item there."""
+    used, bucket_of = np.unique(position_buckets(positions.shape[-1], buckets), return_inverse=True)
+    rows = views_last(bucket_of[positions])
+    return [views_where(rows == bucket) for bucket in range(len(used))]
