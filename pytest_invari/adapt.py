@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.errors import InvariError
-from pytest_invari.locate import one_line
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.members import source_of
 from pytest_invari.parameters import OptionValue, bind_options
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker
+from pytest_invari.usercode import shortened, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.registry import Build
 
-__all__ = ["FunctionReranker", "fingerprint_of", "make_reranker"]
+__all__ = ["FunctionReranker", "make_reranker"]
 
+_HINT = "; a function that ranks takes (context, texts) or (context, candidates), and options with a default"
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -37,9 +37,10 @@ class FunctionReranker:
       by id: ``{id: score}`` or pairs ``(id, score)``,
     - a :class:`~pytest_invari.protocol.Ranking`.
 
-    Whole numbers alone are refused: ``[0, 1]`` is both an order and scores. Anything else that is not a
-    ranking of the candidates raises :class:`~pytest_invari.protocol.RankingError`. Who needs more (the
-    ratings, several lists at once) writes a class with ``rank(request)``.
+    The whole numbers from 0 or from 1 up, each once, are refused: ``[0, 1]`` is both an order and scores.
+    Anything else that is not a ranking of the candidates raises
+    :class:`~pytest_invari.protocol.RankingError`. Who needs more (the ratings, several lists at once)
+    writes a class with ``rank(request)``.
     """
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any] | None = None) -> None:
@@ -64,7 +65,7 @@ class FunctionReranker:
 
     def fingerprint(self) -> Mapping[str, object]:
         """The function, the source it stands in, and its options."""
-        return {**_source_of(self.function), "options": self.options}
+        return {**source_of(self.function), "options": self.options}
 
     def _ranking(self, request: Request, output: Any, cost: Cost) -> Ranking:
         if isinstance(output, Ranking):
@@ -77,13 +78,14 @@ class FunctionReranker:
         if values and all(isinstance(value, str) for value in values):
             self._refuse_unknown_ids()
             return Ranking.from_order(request, values, cost=cost)
-        if values and all(isinstance(value, Integral) for value in values):
+        if len(values) != len(request.candidates):
+            asked = counted(len(request.candidates), "candidate")
+            raise RankingError(f"returned {counted(len(values), 'score')} for {asked}")
+        if _may_be_order(values):
             raise RankingError(
-                f"returned whole numbers only ({_shortened(values)}), which may be an order or scores; "
+                f"returned whole numbers only ({shortened(values)}), which may be an order or scores; "
                 "return floats for scores, {position: score}, or ids"
             )
-        if len(values) != len(request.candidates):
-            raise RankingError(f"returned {len(values)} scores for {len(request.candidates)} candidates")
         return Ranking.from_scores(request, dict(zip(request.ids, values, strict=True)), cost=cost)
 
     def _from_pairs(self, request: Request, pairs: list[Any], cost: Cost) -> Ranking:
@@ -127,33 +129,33 @@ def make_reranker(target: object, build: Build, options: Mapping[str, OptionValu
     parameters = _parameters(target, who)
     if _is_plain(target, parameters):
         return FunctionReranker(target, bind_options(target, 2, options, who))
-    arguments = bind_options(target, "build", options, who)
+    try:
+        return _made(target, parameters, build, options, who)
+    except InvariError as error:
+        hint = _HINT if _may_be_meant_to_rank(target, parameters, options) else ""
+        raise InvariError(f"{error}{hint}") from error
+
+
+def _made(
+    factory: Callable[..., Any],
+    parameters: list[inspect.Parameter],
+    build: Build,
+    options: Mapping[str, OptionValue],
+    who: str,
+) -> Reranker:
+    arguments = bind_options(factory, "build", options, who)
     if any(parameter.name == "build" for parameter in parameters):
         arguments["build"] = build
     try:
-        made = target(**arguments)
+        with user_code("making it"):
+            made = factory(**arguments)
     except InvariError as error:
-        raise InvariError(f"{who}: {error}") from None
-    except Exception as error:
-        raise InvariError(f"{who}: making it raised {type(error).__name__}: {one_line(error)}") from error
+        raise InvariError(f"{who}: {error}") from error
     if isinstance(made, Reranker) and not isinstance(made, type):
         return made
     if callable(made) and _is_plain(made, _parameters(made, who)):
         return FunctionReranker(made)
     raise InvariError(f"{who}: made {_named(made)}, which has no method rank(request)")
-
-
-def fingerprint_of(reranker: Reranker, label: str = "") -> Mapping[str, object]:
-    """Return everything known that can change a reranker's answers.
-
-    One without a ``fingerprint`` of its own is known by its class, the source file of it, and *label*,
-    the text that names it and its options.
-    """
-    own = getattr(reranker, "fingerprint", None)
-    if callable(own):
-        fingerprint: Mapping[str, object] = own()
-        return fingerprint
-    return {**_source_of(type(reranker)), "label": label}
 
 
 def _parameters(function: Callable[..., Any], who: str) -> list[inspect.Parameter]:
@@ -166,40 +168,40 @@ def _parameters(function: Callable[..., Any], who: str) -> list[inspect.Paramete
 def _is_plain(target: object, parameters: list[inspect.Parameter]) -> bool:
     if isinstance(target, type) or any(p.name == "build" for p in parameters):
         return False
-    required = [p for p in parameters if p.default is p.empty and p.kind in (*_POSITIONAL, p.KEYWORD_ONLY)]
+    required = _required(parameters)
     return len(required) == 2 and [p for p in parameters[:2] if p.kind in _POSITIONAL] == required
+
+
+def _may_be_meant_to_rank(
+    target: object, parameters: list[inspect.Parameter], options: Mapping[str, OptionValue]
+) -> bool:
+    """Whether a function was taken for a factory, though nothing says that it is one."""
+    if isinstance(target, type):
+        return False
+    open_ended = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    return open_ended or any(p.name not in options and p.name != "build" for p in _required(parameters))
+
+
+def _required(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    return [p for p in parameters if p.default is p.empty and p.kind in (*_POSITIONAL, p.KEYWORD_ONLY)]
+
+
+def _may_be_order(values: list[Any]) -> bool:
+    """Whether the values are positions, counted from 0 or from 1; a single one has only one order."""
+    if len(values) < 2 or not all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
+        return False
+    first = min(values)
+    return first in (0, 1) and sorted(values) == list(range(first, first + len(values)))
 
 
 def _as_list(output: Any) -> list[Any]:
     if hasattr(output, "tolist"):
         output = output.tolist()
     if isinstance(output, str) or not isinstance(output, Iterable):
-        raise RankingError(
-            f"returned {_shortened(output)} ({type(output).__name__}) instead of scores or ids"
-        )
+        raise RankingError(f"returned {shortened(output)} ({type(output).__name__}) instead of scores or ids")
     return list(output)
-
-
-def _source_of(thing: Any) -> dict[str, object]:
-    while isinstance(thing, functools.partial):
-        thing = thing.func
-    named = thing if hasattr(thing, "__qualname__") else type(thing)
-    source: dict[str, object] = {"code": f"{named.__module__}.{named.__qualname__}"}
-    try:
-        file = inspect.getsourcefile(named)
-        if file is not None:
-            with open(file, "rb") as stream:
-                source["sha256"] = hashlib.sha256(stream.read()).hexdigest()
-    except (OSError, TypeError):
-        pass
-    return source
 
 
 def _named(thing: object) -> str:
     name = getattr(thing, "__qualname__", None)
     return repr(name) if name else f"an object of type {type(thing).__name__}"
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,11 +1,11 @@
-"""The one error a user may cause, and the way an unknown name is reported."""
+"""The one error a user may cause, and the words that its messages share."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InvariError", "unknown_name"]
+__all__ = ["InvariError", "counted", "unknown_name"]
 
 
 class InvariError(Exception):
@@ -25,3 +25,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") ->
     listing = ", ".join(names) if names else "none"
     prefix = f"{where}: " if where else ""
     return InvariError(f"{prefix}unknown {kind} {name!r}.{guess} Known: {listing}.")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 query`` is written ``counted(1, "query")``, two are ``2 queries``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -6,15 +6,15 @@ import ast
 import importlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
 
 from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.usercode import user_code
 
-__all__ = ["first_sentence", "load_entry_point", "load_object", "one_line", "provider"]
+__all__ = ["first_sentence", "load_entry_point", "load_object", "provider"]
 
 OWN_PACKAGE = "pytest_invari"
 
@@ -29,21 +29,22 @@ def load_object(reference: str, roots: Sequence[Path], who: str) -> object:
     module_name, colon, attribute = reference.partition(":")
     if not colon or not module_name or not attribute:
         raise InvariError(f"{who}: {reference!r} is not of the form MODULE:ATTRIBUTE")
-    try:
-        _make_importable(module_name.partition(".")[0], roots)
-        found: object = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not _is_parent(error.name, module_name):
-            raise InvariError(f"{who}: {_import_fault(module_name, error)}") from error
-        places = ", ".join(dict.fromkeys(str(root) for root in roots))
-        raise InvariError(f"{who}: there is no module {error.name!r} on sys.path or in {places}") from None
-    except Exception as error:
-        raise InvariError(f"{who}: {_import_fault(module_name, error)}") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            public = [name for name in vars(found) if not name.startswith("_")]
-            raise unknown_name(f"attribute of {module_name}", part, public, who)
-        found = getattr(found, part)
+    with user_code(f"{who}: importing {module_name!r}"):
+        try:
+            _make_importable(module_name.partition(".")[0], roots)
+            found: object = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not _is_parent(error.name, module_name):
+                raise
+            places = ", ".join(dict.fromkeys(str(root) for root in roots))
+            raise InvariError(
+                f"{who}: there is no module {error.name!r} on sys.path or in {places}"
+            ) from None
+        for part in attribute.split("."):
+            if not hasattr(found, part):
+                public = [name for name in dir(found) if not name.startswith("_")]
+                raise unknown_name(f"attribute of {module_name}", part, public, who)
+            found = getattr(found, part)
     return found
 
 
@@ -53,11 +54,8 @@ def load_entry_point(point: EntryPoint, kind: str) -> object:
     Raises:
         InvariError: it cannot be loaded; the message names the distribution.
     """
-    try:
+    with user_code(f"{kind} {point.name!r} of {provider(point)}: loading it"):
         return point.load()
-    except Exception as error:
-        who = f"{kind} {point.name!r} of {provider(point)} cannot be loaded"
-        raise InvariError(f"{who}: {type(error).__name__}: {one_line(error)}") from error
 
 
 def provider(point: EntryPoint) -> str:
@@ -80,11 +78,6 @@ def first_sentence(point: EntryPoint) -> str:
     return ""
 
 
-def one_line(error: Exception) -> str:
-    """Return an exception's message without its line breaks."""
-    return " ".join(str(error).split()) or "no message"
-
-
 def _make_importable(top_level: str, roots: Sequence[Path]) -> None:
     """Append the roots to ``sys.path``, only for a module that is nowhere else.
 
@@ -101,9 +94,3 @@ def _make_importable(top_level: str, roots: Sequence[Path]) -> None:
 
 def _is_parent(missing: str, module_name: str) -> bool:
     return module_name == missing or module_name.startswith(missing + ".")
-
-
-def _import_fault(module_name: str, error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f" ({frame.filename}, line {frame.lineno})" if not frame.filename.startswith("<") else ""
-    return f"importing {module_name!r} raised {type(error).__name__}: {one_line(error)}{place}"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_invari.adapt import fingerprint_of
 from pytest_invari.errors import InvariError
 from pytest_invari.manifest import Manifest, Scalar, describe_environment, flatten
 from pytest_invari.observe import Observation, observe, stored
+from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
 from pytest_invari.plan import Plan, Subject
 from pytest_invari.records import Record, RecordFolder
 from pytest_invari.redaction import without_secrets
@@ -96,18 +96,14 @@ class Laboratory:
             )
         if self._records is not None:
             self._records.check()
-        check = getattr(self._reranker(spec, plan), "check", None)
-        if check is not None:
-            check()
+        check_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""
         key = (spec.label, _lists(plan))
         if self._is_replay or key in self._prepared:
             return
-        prepare = getattr(self._reranker(spec, plan), "prepare", None)
-        if prepare is not None:
-            prepare()
+        prepare_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
         self._prepared.add(key)
 
     def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:

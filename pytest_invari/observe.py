@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.members import batch_size_of, calls_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
@@ -91,18 +92,20 @@ def observe(
     if store is not None:
         kept = {key: seen for key, seen in store.read().items() if not (retry_failed and _has_failed(seen))}
         _require_same_orders(kept.values(), views)
-    missing = [
-        (task, view)
-        for task in tasks.tasks
-        for view in views[task.query_id]
-        if (task.query_id, view.name) not in kept
-    ]
+    wanted = [(task, view) for task in tasks.tasks for view in views[task.query_id]]
+    keys = [(task.query_id, view.name) for task, view in wanted]
+    missing = [each for key, each in zip(keys, wanted, strict=True) if key not in kept]
     each, unit = _steps(reranker, missing)
     done = 0
-    with _keeping(store) as buffer, bar(each * len(missing), description, unit=unit, show=show) as progress:
-        for batch in _batches(missing, _batch_size(reranker)):
+    with (
+        _noted_when_interrupted(kept, keys, description),
+        _keeping(store) as buffer,
+        bar(each * len(missing), description, unit=unit, show=show) as progress,
+    ):
+        for batch in _batches(missing, size):
             started = time.perf_counter()
             rankings = rank_all(reranker, [request_for(task, view) for task, view in batch])
+    size = _batch_size(reranker)
             share = (time.perf_counter() - started) / len(batch)
             timed = any(ranking.cost.seconds for ranking in rankings)
             for (task, view), ranking in zip(batch, rankings, strict=True):
@@ -113,7 +116,7 @@ def observe(
             buffer.write_when_due()
             done += len(batch)
             progress.advance_to(done * each)
-    return [kept[task.query_id, view.name] for task in tasks.tasks for view in views[task.query_id]]
+    return [kept[key] for key in keys]
 
 
 def stored(
@@ -129,8 +132,8 @@ def stored(
     if missing:
         query_id, view_name = missing[0]
         raise InvariError(
-            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, view "
-            f"{view_name!r}; run once without --invari-replay to rank them"
+            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, "
+            f"{described(view_name)}; run once without --invari-replay to rank them"
         )
     _require_same_orders((kept[key] for key in wanted), views)
     return [kept[key] for key in wanted]
@@ -186,14 +189,25 @@ def _keeping(store: Store | None) -> Iterator[_Buffer]:
 
 def _steps(reranker: Reranker, missing: Sequence[tuple[Task, View]]) -> tuple[int, str]:
     """How many steps of the progress bar a view takes, and their unit."""
-    expected = getattr(reranker, "expected_calls", None)
-    calls = int(expected(len(missing[0][1].order))) if expected is not None and missing else 0
+    calls = calls_of(reranker, len(missing[0][1].order), default=0) if missing else 0
     return (calls, "call") if calls > 0 else (1, "view")
+@contextmanager
+def _noted_when_interrupted(
+    kept: Mapping[Key, Observation], keys: Sequence[Key], what: str
+) -> Iterator[None]:
+    """Let the interruption itself carry how far it was; whoever tells the user knows where that is kept."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        done = sum(key in kept for key in keys)
+        stopped.add_note(f"{done} of {counted(len(keys), 'ranking')} by {what} are kept")
+        raise
+
+
 
 
 def _batch_size(reranker: Reranker) -> int:
-    default = DEFAULT_BATCH if hasattr(reranker, "rank_many") else 1
-    return max(1, int(getattr(reranker, "batch_requests", default)))
+    return batch_size_of(reranker, DEFAULT_BATCH if hasattr(reranker, "rank_many") else 1)
 
 
 def _batches(items: Iterable[tuple[Task, View]], size: int) -> Iterator[list[tuple[Task, View]]]:

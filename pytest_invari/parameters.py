@@ -45,7 +45,8 @@ def bind_options(
             raise unknown_name("option", name, known, who)
     missing = [name for name, p in known.items() if p.default is p.empty and name not in bound]
     if missing:
-        raise InvariError(f"{who}: needs a value for option {', '.join(map(repr, missing))}")
+        plural = "s" if len(missing) > 1 else ""
+        raise InvariError(f"{who}: needs a value for option{plural} {', '.join(map(repr, missing))}")
     return bound
 
 
@@ -61,8 +62,13 @@ def _converted(
 
 
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> Any:
-    """Return the annotation, evaluated where it is text; one that cannot be evaluated checks nothing."""
+    """Return the annotation, evaluated where it is text; one that cannot be evaluated checks nothing.
+
+    Without one, a default of 1.0 says that "3" means 3.0, so that what is computed with it is a float too.
+    """
     annotation = parameter.annotation
+    if annotation is parameter.empty and isinstance(parameter.default, float):
+        return float | bool | str
     if isinstance(annotation, str):
         module = sys.modules.get(getattr(function, "__module__", None) or "")
         try:

@@ -7,7 +7,11 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from numbers import Real
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.usercode import one_line, shortened, told
 
 __all__ = [
     "Candidate",
@@ -24,6 +28,9 @@ __all__ = [
 
 Status = Literal["ok", "partial", "repaired", "failed"]
 
+
+# A reranker that calls sys.exit must not end the run of the others.
+_FAULTS = (Exception, SystemExit)
 
 class RankingError(ValueError):
     """An output that is not a ranking of the candidates; the message names the ids at fault."""
@@ -227,7 +234,7 @@ def rank_all(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
     if many is not None and requests:
         try:
             rankings = list(many(requests))
-        except Exception as error:
+        except _FAULTS as error:
             if len(requests) == 1:
                 return [Ranking.failed(_describe(error))]
         else:
@@ -246,7 +253,7 @@ def seeded_hash(*parts: object) -> bytes:
 def _rank_one(reranker: Reranker, request: Request) -> Ranking:
     try:
         ranking = reranker.rank(request)
-    except Exception as error:
+    except _FAULTS as error:
         return Ranking.failed(_describe(error))
     return _checked(request, ranking)
 
@@ -263,18 +270,17 @@ def _checked(request: Request, ranking: Ranking) -> Ranking:
     return ranking
 
 
-def _describe(error: Exception) -> str:
-    text = str(error) or "no message"
-    return text if isinstance(error, RankingError) else f"raised {type(error).__name__}: {text}"
+def _describe(error: BaseException) -> str:
+    return one_line(error) if isinstance(error, RankingError) else f"raised {told(error)}"
 
 
 def _check_ids(request: Request, given: Iterable[str]) -> None:
     expected = set(request.ids)
     seen: set[str] = set()
-    repeated: list[str] = []
+    repeated: dict[str, None] = {}
     for item in given:
         if item in seen:
-            repeated.append(item)
+            repeated[item] = None
         seen.add(item)
     faults = []
     if repeated:
@@ -284,7 +290,8 @@ def _check_ids(request: Request, given: Iterable[str]) -> None:
     if expected - seen:
         faults.append(f"lacks {_names(expected - seen)}")
     if faults:
-        raise RankingError(f"output of {len(seen)} ids for {len(expected)} candidates {', '.join(faults)}")
+        sizes = f"{counted(len(seen), 'id')} for {counted(len(expected), 'candidate')}"
+        raise RankingError(f"output of {sizes} {', '.join(faults)}")
 
 
 def _names(ids: Iterable[object], most: int = 5) -> str:
@@ -301,3 +308,7 @@ def _finite(item: str, score: float) -> float:
     if not math.isfinite(value):
         raise RankingError(f"score of {item!r} is {value}")
     return value
+    if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):
+        return Ranking.failed(
+            f"returned a Ranking whose order is {shortened(ranking.order)}, not ids", ranking.cost
+        )

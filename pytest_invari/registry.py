@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.adapt import make_reranker
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.locate import first_sentence, load_entry_point, load_object, one_line, provider
+from pytest_invari.locate import first_sentence, load_entry_point, load_object, provider
 from pytest_invari.parameters import OptionValue
 from pytest_invari.pyproject import RerankerTable, read_reranker_tables
+from pytest_invari.usercode import user_code
 
 if TYPE_CHECKING:
-    from pytest_invari.protocol import Reranker
+    from pytest_invari.protocol import LabelBinding, Reranker
     from pytest_invari.tasks import TaskSet
 
 __all__ = ["Build", "ModelSettings", "OptionValue", "Registry", "RerankerSpec"]
@@ -99,7 +100,11 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Build:
-    """What a reranker's factory may use. ``shared`` is one per session: a loaded model is kept there."""
+    """What a reranker's factory may use.
+
+    ``shared`` is one per session: a loaded model is kept there. ``labels`` is how a reranker that shows
+    labels binds them unless its own options say otherwise.
+    """
 
     settings: ModelSettings
     tasks: TaskSet
@@ -107,20 +112,29 @@ class Build:
     registry: Registry
     shared: dict[object, object] = field(default_factory=dict)
     nesting: tuple[str, ...] = ()
+    labels: LabelBinding = "item"
+
+    def within(self, spec: RerankerSpec) -> Build:
+        """The same for building *spec*, which no reranker that is being built may have for its base.
+
+        Raises:
+            InvariError: bases nest without an end.
+        """
+        nesting = (*self.nesting, spec.label)
+        if spec.label in self.nesting or len(nesting) > DEEPEST_NESTING:
+            raise InvariError(f"bases nest without an end ({' > '.join(nesting)}); one of them names itself")
+        return replace(self, nesting=nesting)
 
     def reranker(self, spec: str | RerankerSpec) -> Reranker:
         """Build the base of a method. Identical requests to it are computed once.
 
         Raises:
-            InvariError: as :meth:`Registry.build`; or bases nest without an end.
+            InvariError: as :meth:`Registry.build`.
         """
         from pytest_invari.rerankers.memo import Memo
 
         spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
-        nesting = (*self.nesting, spec.label)
-        if len(nesting) > DEEPEST_NESTING:
-            raise InvariError(f"rerankers nest too deep ({' > '.join(nesting[:3])} > …): a base names itself")
-        return Memo(self.registry.build(spec, replace(self, nesting=nesting)), spec)
+        return Memo(self.registry.build(spec, self), spec)
 
 
 class Registry:
@@ -175,19 +189,20 @@ class Registry:
 
         Raises:
             InvariError: the name is unknown or ambiguous, what it names cannot be loaded or is no
-                reranker, or an option is unknown or of the wrong type.
+                reranker, an option is unknown or of the wrong type, or bases nest without an end.
         """
         spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
+        build = build.within(spec)
         who = f"reranker {spec.label!r}"
-        name, options, passed = spec.name, dict(spec.options), set[str]()
+        name, options, passed = spec.name, dict(spec.options), dict[str, str]()
         while name in self._tables and name not in passed:
             table = self._tables[name]
-            passed.add(name)
-            who += f" ({table.place})"
+            passed[name] = table.place
+            who = f"reranker {spec.label!r} ({' and '.join(passed.values())})"
             options = {**table.options, **options}
             if table.factory:
                 return make_reranker(load_object(table.factory, self._roots, who), build, options, who)
-            inner = RerankerSpec.parse(table.reranker)
+            inner = _parse_at(table.place, table.reranker)
             name, options = inner.name, {**inner.options, **options}
         return make_reranker(self._target(name, who, passed), build, options, who)
 
@@ -223,7 +238,7 @@ class Registry:
             found.setdefault(point.name, []).append(point)
         return found
 
-    def _target(self, name: str, who: str, passed: set[str]) -> object:
+    def _target(self, name: str, who: str, passed: Collection[str]) -> object:
         if ":" in name:
             module = name.partition(":")[0]
             if module in self.reranker_names():
@@ -236,12 +251,20 @@ class Registry:
         if points:
             return load_entry_point(_only(points, RERANKERS), "reranker")
         if name in passed:
-            raise InvariError(f"{who}: the table refers to itself, and nothing else is called {name!r}")
+            tables = "the table refers to itself" if len(passed) == 1 else "the tables refer to each other"
+            raise InvariError(f"{who}: {tables}, and nothing else is called {name!r}")
         raise unknown_name("reranker", name, self.reranker_names(), who if passed else "")
 
     def _find_path(self, dataset: str) -> Path | None:
         path = Path(dataset).expanduser()
         return next((root / path for root in (Path.cwd(), self.rootpath) if (root / path).exists()), None)
+
+
+def _parse_at(place: str, text: str) -> RerankerSpec:
+    try:
+        return RerankerSpec.parse(text)
+    except InvariError as error:
+        raise InvariError(f"{place}: {error}") from None
 
 
 def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
@@ -258,13 +281,8 @@ def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:
     from pytest_invari.tasks import TaskSet
 
     load = load_entry_point(point, "data set")
-    try:
+    with user_code(f"data set {point.name!r} of {provider(point)}: loading it"):
         tasks = load(k=k, queries=queries)  # type: ignore[operator]  # an object that is not callable is refused too
-    except InvariError:
-        raise
-    except Exception as error:
-        who = f"data set {point.name!r} of {provider(point)}"
-        raise InvariError(f"{who}: loading it raised {type(error).__name__}: {one_line(error)}") from error
     if not isinstance(tasks, TaskSet):
         raise InvariError(f"data set {point.name!r} of {provider(point)} gave a {type(tasks).__name__}")
     return tasks if all(len(task.candidates) == k for task in tasks.tasks) else tasks.at_k(k)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pytest_invari.adapt import fingerprint_of
+from pytest_invari.members import calls_of, fingerprint_of
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Context, Ranking, Request, Reranker, rank_all
-from pytest_invari.rerankers.wrapping import Wrapper, calls_of
+from pytest_invari.rerankers.wrapping import Wrapper
 
 if TYPE_CHECKING:
     from pytest_invari.registry import RerankerSpec

@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_invari.adapt import fingerprint_of
 from pytest_invari.cache import atomic_file, cache_dir
 from pytest_invari.errors import InvariError
+from pytest_invari.members import batch_size_of, calls_of, fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Request, Reranker, rank_all, seeded_hash
-from pytest_invari.rerankers.wrapping import DEFAULT_BATCH, calls_of
+from pytest_invari.rerankers.wrapping import DEFAULT_BATCH
 from pytest_invari.tasks import Task, TaskSet
 from pytest_invari.views import shuffled
 
@@ -158,7 +158,7 @@ class Calibrator:
         counts = [[0] * self.k for _ in range(self.k)]
         calls, failed, fault = 0, 0, ""
         probes = self.probe_requests()
-        size = int(getattr(self.base, "batch_requests", DEFAULT_BATCH))
+        size = batch_size_of(self.base, DEFAULT_BATCH)
         total = len(self._targets) * self.k * self.repeats * calls_of(self.base, self.k)
         queries = len({task.query_id for task, _ in self._targets})
         with bar(total, f"calibrating stella on {queries} queries, {self.repeats} repeats") as shown:

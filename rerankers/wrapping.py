@@ -6,8 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from pytest_invari.adapt import fingerprint_of
 from pytest_invari.errors import InvariError
+from pytest_invari.members import (
+    batch_size_of,
+    calls_of,
+    check_reranker,
+    fingerprint_of,
+    prepare_reranker,
+)
 from pytest_invari.protocol import Ranking, Request, Reranker, Status, seeded_hash
 
 __all__ = [
@@ -39,7 +45,7 @@ class Wrapper(ABC):
     @property
     def batch_requests(self) -> int:
         """As many as the base wants."""
-        return int(getattr(self.base, "batch_requests", DEFAULT_BATCH))
+        return batch_size_of(self.base, DEFAULT_BATCH)
 
     def rank(self, request: Request) -> Ranking:
         """Rank one request: a batch of one."""
@@ -51,25 +57,15 @@ class Wrapper(ABC):
 
     def check(self) -> None:
         """Refuse bad settings of the base before it is loaded."""
-        check = getattr(self.base, "check", None)
-        if check is not None:
-            check()
+        check_reranker(self.base)
 
     def prepare(self) -> None:
         """Load the base."""
-        prepare = getattr(self.base, "prepare", None)
-        if prepare is not None:
-            prepare()
+        prepare_reranker(self.base)
 
     def fingerprint(self) -> Mapping[str, object]:
         """Everything known that can change the answers."""
         return fingerprint_of(self.base)
-
-
-def calls_of(base: Reranker, k: int) -> int:
-    """Return the calls that *base* expects to make for a list of *k*."""
-    expected = getattr(base, "expected_calls", None)
-    return int(expected(k)) if expected is not None else 1
 
 
 def shuffle_seed(method: str, inner_seed: InnerSeed, seed: int, request: Request) -> tuple[object, ...]:

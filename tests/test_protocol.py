@@ -162,7 +162,49 @@ class BrokenBatches(Broken):
         return iter([self.answered(request) for request in requests])
 
 
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Raises:
+    """Raises what it is told to."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def rank(self, request: Request) -> Ranking:
+        raise self.error
+
+
 THREE = [request_of("a", "b", query_id=name) for name in ("q1", "q2", "q3")]
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (SystemExit(3), "raised SystemExit: 3"),
+        (ValueError(), "raised ValueError: no message"),
+        (ValueError("two\n lines"), "raised ValueError: two lines"),
+        (UnspeakableError(), "raised UnspeakableError: a message that cannot be shown"),
+        (RankingError("lacks 'a'"), "lacks 'a'"),
+    ],
+)
+def test_whatever_a_reranker_raises_is_a_fault_of_one_line(error: BaseException, fault: str) -> None:
+    assert [ranking.fault for ranking in rank_all(Raises(error), THREE)] == [fault] * 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), pytest.fail.Exception("timeout")])
+def test_what_is_to_end_the_run_ends_it(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        rank_all(Raises(error), THREE)
+
+
+def test_a_cost_that_is_none_is_a_fault() -> None:
+    ranking = Ranking(("a", "b"), cost=7)  # type: ignore[arg-type]  # on purpose
+    assert rank_all(Broken("q3", answer=ranking), THREE)[2].fault == (
+        "returned a Ranking whose cost is 7, not a Cost"
+    )
 
 
 @pytest.mark.parametrize("kind", [Broken, BrokenBatches])
@@ -180,7 +222,10 @@ def test_one_bad_query_does_not_lose_the_others(kind: type[Broken]) -> None:
     ("answer", "fault"),
     [
         ("ab", "returned str instead of a Ranking"),
-        (Ranking(("a",)), "output of 1 ids for 2 candidates lacks 'b'"),
+        (Ranking(("a",)), "output of 1 id for 2 candidates lacks 'b'"),
+        (Ranking(("a", "a", "a", "b")), "output of 2 ids for 2 candidates repeats 'a'"),
+        (Ranking(([], {})), "returned a Ranking whose order is ([], {}), not ids"),  # type: ignore[arg-type]
+        (Ranking(None), "returned a Ranking whose order is None, not ids"),  # type: ignore[arg-type]
         (Ranking(("a", "a")), "repeats 'a', lacks 'b'"),
         (Ranking(("b", "x")), "has unknown 'x', lacks 'a'"),
         (Ranking.failed("asleep", Cost(calls=3, depth=1)), "asleep"),

@@ -147,7 +147,7 @@ def test_failures_are_kept_unless_they_are_to_be_tried_again(
     assert {each.ranking.status for each in record.read().values()} == {"ok"}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, pytest.fail.Exception])
 def test_an_interrupted_run_keeps_what_it_has(
     tasks: TaskSet, views: Views, record: Record, by_id: type[ById], error: type[BaseException],
     monkeypatch: pytest.MonkeyPatch,
@@ -162,8 +162,10 @@ def test_an_interrupted_run_keeps_what_it_has(
     # Nothing is written in between, so that only the interruption can have written it.
     monkeypatch.setattr(module._Buffer, "write_when_due", lambda self: None)
     first, second = Interrupted(), by_id()
-    with pytest.raises(error):
-        observe(first, tasks, views, record, show=False)
+    with pytest.raises(error) as stopped:
+        observe(first, tasks, views, record, description="mine on films", show=False)
+    if error is KeyboardInterrupt:
+        assert stopped.value.__notes__ == ["10 of 32 rankings by mine on films are kept"]
     assert len(record.read()) == 10
     observe(second, tasks, views, record, show=False)
     assert len(second.shown) == 22

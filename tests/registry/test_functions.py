@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_invari.adapt import fingerprint_of
 from pytest_invari.errors import InvariError
+from pytest_invari.members import fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Candidate, Context, Ranking, RankingError, Request
 
@@ -33,6 +33,10 @@ def of_candidates(output: Any) -> Callable[..., Any]:
         of_texts(np.array([0.1, 0.9, 0.5], dtype=np.float32)),
         of_texts([np.float64(0.1), np.float64(0.9), 0.5]),
         of_texts([0, 1, 0.5]),
+        of_texts([0, 30, 20]),
+        of_texts([2, 4, 3]),
+        of_texts([-1, 1, 0]),
+        of_texts({0: 0, 1: 2, 2: 1}),
         of_texts(iter([0.1, 0.9, 0.5])),
         of_texts({0: 0.1, 1: 0.9, 2: 0.5}),
         of_texts({2: 5, 1: 9, 0: 1}),
@@ -55,6 +59,7 @@ def test_every_documented_output_is_a_ranking(project: Any, function: Callable[.
     ("function", "fault"),
     [
         (of_texts([1, 2, 0]), r"whole numbers only \(\[1, 2, 0\]\), which may be an order or scores"),
+        (of_texts([1, 2, 3]), r"whole numbers only \(\[1, 2, 3\]\)"),
         (of_texts(np.array([1, 2, 0])), r"whole numbers only \(\[1, 2, 0\]\)"),
         (of_texts([0.1, 0.9]), "returned 2 scores for 3 candidates"),
         (of_texts([]), "returned 0 scores for 3 candidates"),

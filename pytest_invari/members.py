@@ -1,0 +1,114 @@
+"""The optional members of a reranker: one way to use each, so that a fault in it is told in one line."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from pytest_invari.errors import InvariError
+from pytest_invari.usercode import shortened, user_code
+
+if TYPE_CHECKING:
+    from pytest_invari.protocol import Reranker
+
+__all__ = ["batch_size_of", "calls_of", "check_reranker", "fingerprint_of", "prepare_reranker", "source_of"]
+
+_ABSENT = object()
+
+
+def check_reranker(reranker: Reranker, who: str = "") -> None:
+    """Let a reranker refuse bad settings before a model is loaded; *who* names it to the user.
+
+    Raises:
+        InvariError: it refuses, or ``check()`` is broken.
+    """
+    _call(reranker, "check", who=who)
+
+
+def prepare_reranker(reranker: Reranker, who: str = "") -> None:
+    """Let a reranker load what it needs.
+
+    Raises:
+        InvariError: it cannot, or ``prepare()`` is broken.
+    """
+    _call(reranker, "prepare", who=who)
+
+
+def calls_of(reranker: Reranker, k: int, default: int = 1) -> int:
+    """The calls that a reranker expects to make for a list of *k*; *default* when it does not say.
+
+    Raises:
+        InvariError: ``expected_calls()`` is broken.
+    """
+    calls = _call(reranker, "expected_calls", k)
+    return default if calls is _ABSENT else _whole(f"{_named(reranker, 'expected_calls')}({k})", calls)
+
+
+def batch_size_of(reranker: Reranker, default: int) -> int:
+    """How many requests a reranker wants at once; *default* when it does not say.
+
+    Raises:
+        InvariError: ``batch_requests`` is no whole number.
+    """
+    what = _named(reranker, "batch_requests")
+    with user_code(what):
+        size = getattr(reranker, "batch_requests", default)
+    return max(1, _whole(what, size))
+
+
+def fingerprint_of(reranker: Reranker, label: str = "") -> Mapping[str, object]:
+    """Everything known that can change a reranker's answers.
+
+    One without a ``fingerprint`` of its own is known by its class, the source file of it, and *label*,
+    the text that names it and its options.
+
+    Raises:
+        InvariError: ``fingerprint()`` is broken.
+    """
+    who = f"reranker {label!r}" if label else ""
+    found = _call(reranker, "fingerprint", who=who)
+    if found is _ABSENT:
+        return {**source_of(type(reranker)), "label": label}
+    if not isinstance(found, Mapping):
+        raise InvariError(
+            f"{_named(reranker, 'fingerprint', who)}() returned {shortened(found)}; it must return a mapping "
+            "of everything that can change the answers"
+        )
+    return found
+
+
+def source_of(thing: Any) -> dict[str, object]:
+    """The name of a class or function, and a hash of the file that it stands in, where there is one."""
+    while isinstance(thing, functools.partial):
+        thing = thing.func
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    source: dict[str, object] = {"code": f"{named.__module__}.{named.__qualname__}"}
+    try:
+        file = inspect.getsourcefile(named)
+        if file is not None:
+            with open(file, "rb") as stream:
+                source["sha256"] = hashlib.sha256(stream.read()).hexdigest()
+    except (OSError, TypeError):
+        pass
+    return source
+
+
+def _call(reranker: Reranker, name: str, *arguments: object, who: str = "") -> Any:
+    """What the member returns, or ``_ABSENT``."""
+    with user_code(f"{_named(reranker, name, who)}({', '.join(map(str, arguments))})"):
+        member: Any = getattr(reranker, name, _ABSENT)
+        return _ABSENT if member is _ABSENT else member(*arguments)
+
+
+def _named(reranker: Reranker, member: str, who: str = "") -> str:
+    return f"{who}: {type(reranker).__qualname__}.{member}".removeprefix(": ")
+
+
+def _whole(what: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvariError(f"{what} must be a whole number, not {shortened(value)}")
+    return int(value)

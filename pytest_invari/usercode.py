@@ -1,0 +1,67 @@
+"""Code that a user wrote: whatever it raises becomes one line that says what was called, and where."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_invari.errors import InvariError
+
+__all__ = ["one_line", "shortened", "told", "user_code"]
+
+_OURS = f"{Path(__file__).parent}{os.sep}"
+_STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+
+
+@contextmanager
+def user_code(what: str) -> Iterator[None]:
+    """Run the user's code in the block; *what* says which, and opens the message.
+
+    ``SystemExit`` is treated like an exception: a reranker that calls ``sys.exit`` must not end the run.
+    ``KeyboardInterrupt`` goes on, and so does an :class:`InvariError`, which is a clear line already.
+
+    Raises:
+        InvariError: type and message of what the block raised, with file and line of the user's own code.
+    """
+    try:
+        yield
+    except InvariError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InvariError(f"{what} raised {told(error)}{_place(error)}") from error
+
+
+def told(error: BaseException) -> str:
+    """An exception's type and message in one line: ``ValueError: no such index``."""
+    return f"{type(error).__name__}: {one_line(error)}"
+
+
+def one_line(error: BaseException) -> str:
+    """An exception's message without its line breaks; its ``__str__`` may itself be broken."""
+    try:
+        return " ".join(str(error).split()) or "no message"
+    except Exception:
+        return "a message that cannot be shown"
+
+
+def shortened(value: object, most: int = 60) -> str:
+    """A value as Python writes it, at a length that leaves one line readable."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _place(error: BaseException) -> str:
+    """The innermost call in the user's own code, or else in an installed package."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    others = [(file, line) for file, line in frames if not file.startswith((_OURS, "<"))]
+    own = [(file, line) for file, line in others if not file.startswith((*_STANDARD, *_INSTALLED))]
+    installed = [(file, line) for file, line in others if file.startswith(_INSTALLED)]
+    return next((f" ({file}, line {line})" for file, line in (own or installed)[-1:]), "")
