@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError
 from pytest_invari.manifest import Manifest, Scalar, describe_environment, flatten
-from pytest_invari.observe import Observation, observe, stored
 from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
+from pytest_invari.observe import Observation, observe, stored
 from pytest_invari.plan import Plan, Subject
 from pytest_invari.records import Record, RecordFolder
 from pytest_invari.redaction import without_secrets

@@ -96,6 +96,7 @@ def observe(
     keys = [(task.query_id, view.name) for task, view in wanted]
     missing = [each for key, each in zip(keys, wanted, strict=True) if key not in kept]
     each, unit = _steps(reranker, missing)
+    size = _batch_size(reranker)
     done = 0
     with (
         _noted_when_interrupted(kept, keys, description),
@@ -105,7 +106,6 @@ def observe(
         for batch in _batches(missing, size):
             started = time.perf_counter()
             rankings = rank_all(reranker, [request_for(task, view) for task, view in batch])
-    size = _batch_size(reranker)
             share = (time.perf_counter() - started) / len(batch)
             timed = any(ranking.cost.seconds for ranking in rankings)
             for (task, view), ranking in zip(batch, rankings, strict=True):
@@ -132,8 +132,8 @@ def stored(
     if missing:
         query_id, view_name = missing[0]
         raise InvariError(
-            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, "
-            f"{described(view_name)}; run once without --invari-replay to rank them"
+            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, view "
+            f"{view_name!r}; run once without --invari-replay to rank them"
         )
     _require_same_orders((kept[key] for key in wanted), views)
     return [kept[key] for key in wanted]
@@ -187,10 +187,6 @@ def _keeping(store: Store | None) -> Iterator[_Buffer]:
         store.compact()
 
 
-def _steps(reranker: Reranker, missing: Sequence[tuple[Task, View]]) -> tuple[int, str]:
-    """How many steps of the progress bar a view takes, and their unit."""
-    calls = calls_of(reranker, len(missing[0][1].order), default=0) if missing else 0
-    return (calls, "call") if calls > 0 else (1, "view")
 @contextmanager
 def _noted_when_interrupted(
     kept: Mapping[Key, Observation], keys: Sequence[Key], what: str
@@ -204,6 +200,10 @@ def _noted_when_interrupted(
         raise
 
 
+def _steps(reranker: Reranker, missing: Sequence[tuple[Task, View]]) -> tuple[int, str]:
+    """How many steps of the progress bar a view takes, and their unit."""
+    calls = calls_of(reranker, len(missing[0][1].order), default=0) if missing else 0
+    return (calls, "call") if calls > 0 else (1, "view")
 
 
 def _batch_size(reranker: Reranker) -> int:

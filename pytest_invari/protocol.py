@@ -7,10 +7,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from pytest_invari.errors import InvariError, counted
+from pytest_invari.errors import counted
 from pytest_invari.usercode import one_line, shortened, told
 
 __all__ = [
@@ -26,11 +25,11 @@ __all__ = [
     "seeded_hash",
 ]
 
-Status = Literal["ok", "partial", "repaired", "failed"]
-
-
 # A reranker that calls sys.exit must not end the run of the others.
 _FAULTS = (Exception, SystemExit)
+
+Status = Literal["ok", "partial", "repaired", "failed"]
+
 
 class RankingError(ValueError):
     """An output that is not a ranking of the candidates; the message names the ids at fault."""
@@ -263,6 +262,10 @@ def _checked(request: Request, ranking: Ranking) -> Ranking:
         return Ranking.failed(f"returned {type(ranking).__name__} instead of a Ranking")
     if ranking.status == "failed":
         return ranking
+    if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):
+        return Ranking.failed(
+            f"returned a Ranking whose order is {shortened(ranking.order)}, not ids", ranking.cost
+        )
     try:
         _check_ids(request, ranking.order)
     except RankingError as error:
@@ -308,7 +311,3 @@ def _finite(item: str, score: float) -> float:
     if not math.isfinite(value):
         raise RankingError(f"score of {item!r} is {value}")
     return value
-    if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):
-        return Ranking.failed(
-            f"returned a Ranking whose order is {shortened(ranking.order)}, not ids", ranking.cost
-        )
