@@ -7,9 +7,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from numbers import Real
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
-from pytest_invari.errors import counted
+from pytest_invari.errors import InvariError, counted
 from pytest_invari.usercode import one_line, shortened, told
 
 __all__ = [
@@ -17,10 +18,13 @@ __all__ = [
     "Context",
     "Cost",
     "HistoryEntry",
+    "LabelBinding",
     "Ranking",
     "RankingError",
     "Request",
     "Reranker",
+    "label_binding_of",
+    "label_order",
     "rank_all",
     "seeded_hash",
 ]
@@ -29,6 +33,7 @@ __all__ = [
 _FAULTS = (Exception, SystemExit)
 
 Status = Literal["ok", "partial", "repaired", "failed"]
+LabelBinding = Literal["item", "position", "redrawn"]
 
 
 class RankingError(ValueError):
@@ -67,20 +72,38 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One view of a task: the candidates in the order in which the reranker sees them."""
+    """One view of a task: the candidates in the order in which the reranker sees them.
+
+    ``labels``, for a reranker that shows labels, holds ids in the order of the labels they bear: the first
+    has label 0. It names the whole list, also where only a part of it is left to rank. Empty: labels go by
+    input position.
+    """
 
     query_id: str
     context: Context
     candidates: tuple[Candidate, ...]
     view: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The candidate ids in serialized order."""
         return tuple(candidate.id for candidate in self.candidates)
 
+    @property
+    def label_indices(self) -> tuple[int, ...]:
+        """The 0-based label of each candidate, in serialized order."""
+        index = {item: label for label, item in enumerate(self.labels or self.ids)}
+        return tuple(index[item] for item in self.ids)
+
+    def labelled(self, binding: LabelBinding | None) -> Request:
+        """The same request with labels drawn for its candidates; labels that it has already stay."""
+        if self.labels or binding in (None, "position"):
+            return self
+        return replace(self, labels=label_order(binding, self.query_id, self.ids))
+
     def select(self, ids: Iterable[str]) -> Request:
-        """The same request with only these candidates, in this order."""
+        """The same request with only these candidates, in this order; they keep their labels."""
         by_id = {candidate.id: candidate for candidate in self.candidates}
         return replace(self, candidates=tuple(by_id[item] for item in ids))
 
@@ -100,6 +123,18 @@ class Cost:
     tokens_cached: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+
+    @property
+    def fault(self) -> str:
+        """Why nothing can have cost this, or the empty text."""
+        for name in ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds"):
+            value = getattr(self, name)
+            is_possible = isinstance(value, Real) and math.isfinite(value) and value >= 0
+            if not is_possible or (name != "seconds" and value != int(value)):
+                return f"{name} cannot be {value!r}"
+        if self.tokens_cached > self.tokens_in:
+            return f"tokens_cached ({self.tokens_cached}) cannot exceed tokens_in ({self.tokens_in})"
+        return ""
 
     def then(self, later: Cost) -> Cost:
         """Add a cost that had to wait for this one: depths add up."""
@@ -213,8 +248,9 @@ class Reranker(Protocol):
 
     Optional members, used where present: ``rank_many(requests)`` for batches, ``batch_requests``
     (how many requests it wants at once), ``fingerprint()`` (a mapping of everything that can change
-    its answers), ``expected_calls(k)`` (for the progress bar), ``check()`` (refuse bad settings before
-    a model is loaded) and ``prepare()`` (load the model).
+    its answers), ``label_binding`` (how the labels that it shows are bound), ``expected_calls(k)`` (for
+    the progress bar), ``check()`` (refuse bad settings before a model is loaded) and ``prepare()`` (load
+    the model).
     """
 
     def rank(self, request: Request) -> Ranking:
@@ -228,7 +264,53 @@ def rank_all(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
     An exception becomes a failed :class:`Ranking` of the request that caused it: when a batch raises,
     its requests are tried one by one, so that one bad query does not lose the others. A ranking that
     is not a permutation of its request's candidates becomes a failed one.
+
+    For a reranker that shows labels they are drawn first, and how stands in ``diagnostics["labels"]``: with
+    :func:`label_order` this tells which item bore which label.
+
+    Raises:
+        InvariError: the reranker's ``label_binding`` is none.
     """
+    binding = label_binding_of(reranker)
+    if binding is None:
+        return _rank_batch(reranker, requests)
+    rankings = _rank_batch(reranker, [request.labelled(binding) for request in requests])
+    return [replace(each, diagnostics={**each.diagnostics, "labels": binding}) for each in rankings]
+
+
+def label_binding_of(reranker: Reranker) -> LabelBinding | None:
+    """How the labels that a reranker shows are bound; None when it shows none.
+
+    Raises:
+        InvariError: it names no binding.
+    """
+    binding = getattr(reranker, "label_binding", None)
+    known = get_args(LabelBinding)
+    if binding is not None and binding not in known:
+        who = f"{type(reranker).__qualname__}.label_binding"
+        raise InvariError(f"{who} must be one of {', '.join(known)} or None, not {shortened(binding)}")
+    return binding
+
+
+def label_order(binding: LabelBinding, query_id: str, shown: Sequence[str]) -> tuple[str, ...]:
+    """The ids of one view, *shown* in this order, in the order of the labels they bear.
+
+    ``"item"``: drawn once for each query, so that an item bears one label in all views (P2).
+    ``"position"``: the first label stands at the first place, whatever is there. ``"redrawn"``: drawn for
+    each order anew. The draws are seeded by hashes: no label follows a place or the alphabet of ids.
+    """
+    if binding == "position":
+        return tuple(shown)
+    view = seeded_hash(*shown).hex() if binding == "redrawn" else ""
+    return tuple(sorted(shown, key=lambda item: seeded_hash("label", query_id, view, item)))
+
+
+def seeded_hash(*parts: object) -> bytes:
+    """A hash of the parts that is the same in every process, on every machine and Python version."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
+
+
+def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
     many = getattr(reranker, "rank_many", None)
     if many is not None and requests:
         try:
@@ -244,11 +326,6 @@ def rank_all(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
     return [_rank_one(reranker, request) for request in requests]
 
 
-def seeded_hash(*parts: object) -> bytes:
-    """A hash of the parts that is the same in every process, on every machine and Python version."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
-
-
 def _rank_one(reranker: Reranker, request: Request) -> Ranking:
     try:
         ranking = reranker.rank(request)
@@ -260,6 +337,10 @@ def _rank_one(reranker: Reranker, request: Request) -> Ranking:
 def _checked(request: Request, ranking: Ranking) -> Ranking:
     if not isinstance(ranking, Ranking):
         return Ranking.failed(f"returned {type(ranking).__name__} instead of a Ranking")
+    if not isinstance(ranking.cost, Cost):
+        return Ranking.failed(f"returned a Ranking whose cost is {shortened(ranking.cost)}, not a Cost")
+    if ranking.cost.fault:
+        return Ranking.failed(f"reported an impossible cost: {ranking.cost.fault}")
     if ranking.status == "failed":
         return ranking
     if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):

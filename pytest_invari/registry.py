@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.adapt import make_reranker
-from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.errors import InvariError, UnknownNameError, unknown_name
 from pytest_invari.locate import first_sentence, load_entry_point, load_object, provider
 from pytest_invari.parameters import OptionValue
 from pytest_invari.pyproject import RerankerTable, read_reranker_tables
@@ -212,7 +213,8 @@ class Registry:
         Lists have *k* candidates; *queries* limits how many tasks are taken (a task file's first ones).
 
         Raises:
-            InvariError: no such name or path, or the data set cannot be loaded.
+            UnknownNameError: no such name or path.
+            InvariError: the data set cannot be loaded.
         """
         points = self._installed(DATASETS).get(dataset)
         if points:
@@ -220,8 +222,8 @@ class Registry:
         path = self._find_path(dataset)
         if path is not None:
             return _load_path(path, k, queries)
-        if "/" in dataset or "\\" in dataset or Path(dataset).suffix in (*TASK_FILES, ".zip"):
-            raise InvariError(f"data set {dataset!r}: there is no such file or folder")
+        if "/" in dataset or "\\" in dataset or Path(dataset).suffix:
+            raise UnknownNameError(f"data set {dataset!r}: there is no such file or folder")
         raise unknown_name("data set", dataset, self.dataset_names())
 
     @property
@@ -256,8 +258,9 @@ class Registry:
         raise unknown_name("reranker", name, self.reranker_names(), who if passed else "")
 
     def _find_path(self, dataset: str) -> Path | None:
-        path = Path(dataset).expanduser()
-        return next((root / path for root in (Path.cwd(), self.rootpath) if (root / path).exists()), None)
+        # Unlike pathlib's, these take a user that is not there, or a text too long for a path, for no path.
+        places = [root / os.path.expanduser(dataset) for root in (Path.cwd(), self.rootpath)]
+        return next(filter(os.path.exists, places), None)
 
 
 def _parse_at(place: str, text: str) -> RerankerSpec:
@@ -268,13 +271,13 @@ def _parse_at(place: str, text: str) -> RerankerSpec:
 
 
 def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
-    if path.suffix in TASK_FILES:
-        from pytest_invari.taskfile import read_tasks
+    if path.suffix == ".zip" or (path.is_dir() and path.suffix not in TASK_FILES):
+        from pytest_invari.datasets.movielens import load
 
-        return read_tasks(path).at_k(k).head(queries)
-    from pytest_invari.datasets.movielens import load
+        return load(path, k=k, queries=queries)
+    from pytest_invari.taskfile import read_tasks
 
-    return load(path, k=k, queries=queries)
+    return read_tasks(path).at_k(k).head(queries)
 
 
 def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:

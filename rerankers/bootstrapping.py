@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all
-from pytest_invari.rerankers.wrapping import (
-    InnerSeed,
-    Wrapper,
-    at_least,
-    calls_of,
-    shuffle_seed,
-    worst_status,
-)
-from pytest_invari.views import shuffled
+from pytest_invari.members import calls_of
+from pytest_invari.protocol import Ranking, Request, Reranker
+from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
 
 if TYPE_CHECKING:
     from pytest_invari.registry import Build
@@ -32,61 +23,38 @@ def make(
     return Bootstrapping(build.reranker(base), n=n, inner_seed=inner_seed, seed=seed)
 
 
-class Bootstrapping(Wrapper):
+class Bootstrapping(Method):
     """Aggregates *n* rankings of one list by Borda count.
 
     The first order is the given one, the others are independent shuffles. A candidate gets K − rank
     points (rank 1 is the best) from each ranking. Equal sums are ordered by a seeded hash of the id;
     the public code of P1 takes the input position, which would make the method order-dependent.
-    When a call fails, so does the request.
 
     Cost: n calls, depth 1 (times the base's own).
     """
 
+    name = "bootstrapping"
+
     def __init__(
         self, base: Reranker, *, n: int = 3, inner_seed: InnerSeed = "request", seed: int = 0
     ) -> None:
-        super().__init__(base)
+        super().__init__(base, inner_seed=inner_seed, seed=seed)
         self.n = n
-        self.inner_seed = inner_seed
-        self.seed = seed
 
-    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
-        """Rank all orders of all requests in one batch."""
-        orders = [order for request in requests for order in self._orders(request)]
-        rankings = rank_all(self.base, orders)
-        return [
-            self._aggregate(request, rankings[index * self.n : (index + 1) * self.n])
-            for index, request in enumerate(requests)
-        ]
+    def steps(self, request: Request) -> Steps:
+        """All orders at once."""
+        shuffles = (self.shuffled(request, request.ids, step) for step in range(1, self.n))
+        answers = yield [request, *map(request.select, shuffles)]
+        points = dict.fromkeys(request.ids, 0)
+        for answer in answers:
+            for rank, item in enumerate(answer.order, start=1):
+                points[item] += len(request.candidates) - rank
+        return Ranking.from_scores(request, points, tie_seed=self.seed)
+
+    def options(self) -> Mapping[str, object]:
+        """How many orders."""
+        return {"n": self.n}
 
     def expected_calls(self, k: int) -> int:
         """Return n, times the base's calls."""
         return self.n * calls_of(self.base, k)
-
-    def fingerprint(self) -> Mapping[str, object]:
-        """The options and the base's fingerprint."""
-        return {
-            "reranker": "bootstrapping",
-            "n": self.n,
-            "inner_seed": self.inner_seed,
-            "seed": self.seed,
-            "base": super().fingerprint(),
-        }
-
-    def _orders(self, request: Request) -> list[Request]:
-        seed = shuffle_seed("bootstrapping", self.inner_seed, self.seed, request)
-        shuffles = [request.select(shuffled(request.ids, *seed, step)) for step in range(1, self.n)]
-        return [request, *shuffles]
-
-    def _aggregate(self, request: Request, rankings: Sequence[Ranking]) -> Ranking:
-        cost = reduce(Cost.beside, (ranking.cost for ranking in rankings))
-        for number, ranking in enumerate(rankings, start=1):
-            if ranking.status == "failed":
-                return Ranking.failed(f"call {number} of {self.n}: {ranking.fault}", cost)
-        points = dict.fromkeys(request.ids, 0)
-        for ranking in rankings:
-            for rank, item in enumerate(ranking.order, start=1):
-                points[item] += len(request.candidates) - rank
-        ranking = Ranking.from_scores(request, points, cost=cost, tie_seed=self.seed)
-        return replace(ranking, status=worst_status(rankings))

@@ -154,7 +154,7 @@ class CanonicalOrder(Wrapper):
     Cost: one call, depth 1 (times the base's own).
     """
 
-    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+    def rank_labelled(self, requests: Sequence[Request]) -> list[Ranking]:
         """Rank all requests in one batch."""
         return rank_all(self.base, [request.select(sorted(request.ids)) for request in requests])
 
@@ -169,6 +169,8 @@ class CanonicalOrder(Wrapper):
 
 class _TaskControl(_Control):
     """A control that knows the tasks."""
+
+    knows_ids = True
 
     def __init__(self, tasks: TaskSet) -> None:
         self._sha256 = tasks.sha256

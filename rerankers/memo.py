@@ -20,11 +20,11 @@ __all__ = ["Memo"]
 # About 200 MB at lists of 50; the oldest answers go first.
 MOST_ANSWERS = 65_536
 
-Key = tuple[str, Context, tuple[str, ...], tuple[str, ...]]
+Key = tuple[str, Context, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 
 
 class Memo(Wrapper):
-    """Answers a request that was answered before: same query, context, candidates and order.
+    """Answers a request that was answered before: same query, context, candidates, order and labels.
 
     The repeated answer costs what the first did in calls, depth and tokens, because a method is judged
     by what it asks for; all of its ``tokens_in`` are ``tokens_cached`` and it took no time. Failed
@@ -39,7 +39,7 @@ class Memo(Wrapper):
         self._most_answers = most_answers
         self._answers: dict[Key, Ranking] = {}
 
-    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+    def rank_labelled(self, requests: Sequence[Request]) -> list[Ranking]:
         """Rank the requests that are new in one batch, and answer the others from memory."""
         keys = [_key(request) for request in requests]
         answers = {key: self._answers[key] for key in keys if key in self._answers}
@@ -75,7 +75,7 @@ class Memo(Wrapper):
 
 def _key(request: Request) -> Key:
     texts = tuple(candidate.text for candidate in request.candidates)
-    return request.query_id, request.context, request.ids, texts
+    return request.query_id, request.context, request.ids, texts, request.label_indices
 
 
 def _repeated(ranking: Ranking) -> Ranking:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all
-from pytest_invari.rerankers.stella_calibration import Calibration, Calibrator
-from pytest_invari.rerankers.wrapping import (
-    InnerSeed,
-    Wrapper,
-    at_least,
-    calls_of,
-    shuffle_seed,
-    worst_status,
-)
-from pytest_invari.views import shuffled
+from pytest_invari.members import calls_of
+from pytest_invari.protocol import Ranking, RankingError, Request, Reranker
+from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
+from pytest_invari.rerankers.stella_calibration import Calibrator
 
 if TYPE_CHECKING:
     from pytest_invari.registry import Build
@@ -57,7 +51,7 @@ def make(
     return Stella(wrapped, calibrator, updates=updates, inner_seed=inner_seed, seed=seed)
 
 
-class Stella(Wrapper):
+class Stella(Method):
     """Asks the base up to *updates* times and keeps a posterior over the candidates.
 
     The first order is the given one, later ones are shuffles. Each answer's first candidate, seen at
@@ -65,13 +59,15 @@ class Stella(Wrapper):
     probability that the model picks position o when the best candidate stands at p. It stops after
     three changes of the entropy in a row of at most 1e-6, and returns the ranking of the posterior with
     the least entropy (the first such). Equal posteriors keep that update's raw ranking; so does the
-    whole list when the information gain ln K − H is at most 1e-6. When a call fails, so does the request.
+    whole list when the information gain ln K − H is at most 1e-6.
 
     T is calibrated for one list length: a list of another length fails. Calibration is not part of a
     ranking's cost; its calls, and those of them that failed, stand in the diagnostics.
 
     Cost: at most *updates* calls, depth the same (times the base's own).
     """
+
+    name = "stella"
 
     def __init__(
         self,
@@ -82,11 +78,9 @@ class Stella(Wrapper):
         inner_seed: InnerSeed = "request",
         seed: int = 0,
     ) -> None:
-        super().__init__(base)
+        super().__init__(base, inner_seed=inner_seed, seed=seed)
         self.calibrator = calibrator
         self.updates = updates
-        self.inner_seed = inner_seed
-        self.seed = seed
 
     def check(self) -> None:
         """Check the base, and that there is, or can be, a calibration for it."""
@@ -98,108 +92,69 @@ class Stella(Wrapper):
         super().prepare()
         self.calibrator.prepare()
 
-    def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
-        """Rank the requests in step."""
+    def steps(self, request: Request) -> Steps:
+        """One update after the other."""
         calibration = self.calibrator.prepare()
-        beliefs = [
-            _Belief(request, shuffle_seed("stella", self.inner_seed, self.seed, request))
-            for request in requests
-        ]
-        for belief in beliefs:
-            if len(belief.request.candidates) not in (1, self.calibrator.k):
-                belief.fault = (
-                    f"stella is calibrated for lists of {self.calibrator.k}, "
-                    f"not of {len(belief.request.candidates)}"
-                )
-        while waiting := [belief for belief in beliefs if belief.needs_call(self.updates)]:
-            answers = rank_all(self.base, [belief.next_request() for belief in waiting])
-            for belief, answer in zip(waiting, answers, strict=True):
-                belief.update(answer, calibration.log_transitions)
-        return [belief.ranking(calibration) for belief in beliefs]
-
-    def expected_calls(self, k: int) -> int:
-        """Return the most it may need; it often stops before."""
-        return self.updates * calls_of(self.base, k)
-
-    def fingerprint(self) -> Mapping[str, object]:
-        """The options, the base's fingerprint and that of the calibration."""
-        return {
-            "reranker": "stella",
-            "updates": self.updates,
-            "inner_seed": self.inner_seed,
-            "seed": self.seed,
-            "base": super().fingerprint(),
-            "calibration": {
-                key: value for key, value in self.calibrator.fingerprint().items() if key != "base"
-            },
-        }
-
-
-@dataclass(slots=True)
-class _Belief:
-    """One request, and which of its candidates the answers so far speak for."""
-
-    request: Request
-    seed: tuple[object, ...]
-    asked: Request = field(init=False)
-    evidence: dict[str, list[float]] = field(init=False)
-    entropy: float = field(init=False)
-    best: tuple[float, dict[str, float], Ranking] | None = None
-    still: int = 0
-    answers: list[Ranking] = field(default_factory=list)
-    cost: Cost = field(default_factory=Cost)
-    fault: str = ""
-
-    def __post_init__(self) -> None:
-        self.asked = self.request
-        self.evidence = {item: [] for item in self.request.ids}
-        self.entropy = math.log(len(self.request.candidates))
-
-    def needs_call(self, updates: int) -> bool:
-        going = len(self.answers) < updates and self.still < STILL_UPDATES
-        return going and len(self.request.candidates) > 1 and not self.fault
-
-    def next_request(self) -> Request:
-        if self.answers:
-            self.asked = self.request.select(shuffled(self.request.ids, *self.seed, len(self.answers)))
-        return self.asked
-
-    def update(self, answer: Ranking, log_transitions: Sequence[Sequence[float]]) -> None:
-        self.cost = self.cost.then(answer.cost)
-        if answer.status == "failed":
-            self.fault = f"call {len(self.answers) + 1}: {answer.fault}"
-            return
-        self.answers.append(answer)
-        observed = self.asked.ids.index(answer.order[0])
-        for position, item in enumerate(self.asked.ids):
-            self.evidence[item].append(log_transitions[position][observed])
-        posterior = _normalised(self.evidence)
-        entropy = -math.fsum(p * math.log(p) for p in posterior.values() if p > 0)
-        self.still = self.still + 1 if abs(entropy - self.entropy) <= NEGLIGIBLE else 0
-        self.entropy = entropy
-        if self.best is None or entropy < self.best[0] - ROUNDING:
-            self.best = entropy, posterior, answer
-
-    def ranking(self, calibration: Calibration) -> Ranking:
-        if self.fault:
-            return Ranking.failed(self.fault, self.cost)
-        if self.best is None:
-            return Ranking(self.request.ids, cost=self.cost)
-        entropy, posterior, raw = self.best
-        gain = math.log(len(raw.order)) - entropy
-        # The sort is stable: equal posteriors keep the raw ranking.
-        order = sorted(raw.order, key=lambda item: -posterior[item]) if gain > NEGLIGIBLE else raw.order
+        size = len(request.candidates)
+        if size not in (1, self.calibrator.k):
+            raise RankingError(f"stella is calibrated for lists of {self.calibrator.k}, not of {size}")
+        evidence: dict[str, list[float]] = {item: [] for item in request.ids}
+        entropies = [math.log(size)]
+        best = _Update(entropies[0], dict.fromkeys(request.ids, 1 / size), request.ids)
+        while size > 1 and len(entropies) <= self.updates and not _is_still(entropies):
+            step = len(entropies) - 1
+            asked = request.select(self.shuffled(request, request.ids, step)) if step else request
+            (answer,) = yield [asked]
+            observed = asked.ids.index(answer.order[0])
+            for position, item in enumerate(asked.ids):
+                evidence[item].append(calibration.log_transitions[position][observed])
+            posterior = _normalised(evidence)
+            entropy = -math.fsum(p * math.log(p) for p in posterior.values() if p > 0)
+            if step == 0 or entropy < best.entropy - ROUNDING:
+                best = _Update(entropy, posterior, answer.order)
+            entropies.append(entropy)
+        gain = entropies[0] - best.entropy
         return Ranking(
-            tuple(order),
-            cost=self.cost,
-            status=worst_status(self.answers),
+            best.ranking if gain > NEGLIGIBLE else best.raw,
             diagnostics={
-                "updates": len(self.answers),
+                "updates": len(entropies) - 1,
                 "information_gain": gain,
                 "calibration_calls": calibration.calls,
                 "calibration_failed": calibration.failed,
             },
         )
+
+    def options(self) -> Mapping[str, object]:
+        """How many updates, and the fingerprint of the calibration."""
+        calibration = self.calibrator.fingerprint()
+        return {
+            "updates": self.updates,
+            "calibration": {key: value for key, value in calibration.items() if key != "base"},
+        }
+
+    def expected_calls(self, k: int) -> int:
+        """Return the most it may need; it often stops before."""
+        return self.updates * calls_of(self.base, k)
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """What was believed after one answer, and that answer's own order."""
+
+    entropy: float
+    posterior: Mapping[str, float]
+    raw: tuple[str, ...]
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        # The sort is stable: equal posteriors keep the raw ranking.
+        return tuple(sorted(self.raw, key=lambda item: -self.posterior[item]))
+
+
+def _is_still(entropies: Sequence[float]) -> bool:
+    """Whether the last changes were all negligible."""
+    last = entropies[-STILL_UPDATES - 1 :]
+    return len(last) > STILL_UPDATES and all(abs(b - a) <= NEGLIGIBLE for a, b in pairwise(last))
 
 
 def _normalised(evidence: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
-from pytest_invari.errors import InvariError
-from pytest_invari.members import (
-    batch_size_of,
-    calls_of,
-    check_reranker,
-    fingerprint_of,
-    prepare_reranker,
+from pytest_invari.members import batch_size_of, check_reranker, fingerprint_of, prepare_reranker
+from pytest_invari.protocol import (
+    LabelBinding,
+    Ranking,
+    Request,
+    Reranker,
+    label_binding_of,
+    seeded_hash,
 )
-from pytest_invari.protocol import Ranking, Request, Reranker, Status, seeded_hash
 
-__all__ = [
-    "DEFAULT_BATCH",
-    "InnerSeed",
-    "Wrapper",
-    "at_least",
-    "calls_of",
-    "order_seed",
-    "shuffle_seed",
-    "worst_status",
-]
+__all__ = ["DEFAULT_BATCH", "Wrapper", "order_seed"]
 
 # How many requests a reranker is handed at once when it does not say how many it wants.
 DEFAULT_BATCH = 64
 
-# From the best to the worst.
-_TRUST: tuple[Status, ...] = ("ok", "repaired", "partial", "failed")
-
-InnerSeed = Literal["request", "query"]
-
 
 class Wrapper(ABC):
-    """A reranker over a base reranker; subclasses give ``rank_many``."""
+    """A reranker over a base reranker; subclasses give ``rank_labelled``."""
 
     def __init__(self, base: Reranker) -> None:
         self.base = base
@@ -47,12 +32,27 @@ class Wrapper(ABC):
         """As many as the base wants."""
         return batch_size_of(self.base, DEFAULT_BATCH)
 
+    @property
+    def label_binding(self) -> LabelBinding | None:
+        """The base's."""
+        return label_binding_of(self.base)
+
+    @property
+    def knows_ids(self) -> bool:
+        """Whether the base knows the candidates by their ids, so that these cannot be hidden from it."""
+        return bool(getattr(self.base, "knows_ids", False))
+
     def rank(self, request: Request) -> Ranking:
         """Rank one request: a batch of one."""
         return self.rank_many([request])[0]
 
-    @abstractmethod
     def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+        """Rank the requests side by side, after drawing the labels of each whole list."""
+        binding = self.label_binding
+        return self.rank_labelled([request.labelled(binding) for request in requests])
+
+    @abstractmethod
+    def rank_labelled(self, requests: Sequence[Request]) -> list[Ranking]:
         """Rank the requests side by side."""
 
     def check(self) -> None:
@@ -68,32 +68,6 @@ class Wrapper(ABC):
         return fingerprint_of(self.base)
 
 
-def shuffle_seed(method: str, inner_seed: InnerSeed, seed: int, request: Request) -> tuple[object, ...]:
-    """Return what seeds the inner shuffles of one request, before the step.
-
-    ``"request"`` takes the outer order in, so that two views of a query are shuffled differently;
-    ``"query"`` does not, so that a method over an order-invariant base is invariant itself.
-    """
-    outer = order_seed(request) if inner_seed == "request" else ""
-    return (method, seed, request.query_id, outer)
-
-
 def order_seed(request: Request) -> str:
     """Return a short text that stands for the order of the candidates."""
     return seeded_hash(*request.ids).hex()
-
-
-def worst_status(answers: Iterable[Ranking]) -> Status:
-    """Return how far the answers a method used can be trusted: as the least trustworthy of them."""
-    return max((answer.status for answer in answers), key=_TRUST.index, default="ok")
-
-
-def at_least(least: int, **options: int) -> None:
-    """Check options of a method.
-
-    Raises:
-        InvariError: one of them is less than *least*.
-    """
-    for name, value in options.items():
-        if value < least:
-            raise InvariError(f"option {name!r} must be at least {least}, not {value}")

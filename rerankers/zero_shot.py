@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError
+from pytest_invari.protocol import LabelBinding
+from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel, Scorer
+from pytest_invari.rerankers.language_model.prompts import read_template
 
 if TYPE_CHECKING:
     from pytest_invari.registry import Build
-    from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel, Scorer
 
 __all__ = ["make"]
 
@@ -19,8 +21,8 @@ def make(
     prompt: str = "",
     noun: str = "movies",
     text_tokens: int = 64,
-    labels: str = "",
-    label_seed: int = 0,
+    labels: LabelBinding | None = None,
+    alphabet: str = "",
 ) -> ListwiseLanguageModel:
     """Rank by one listwise call of a language model (P1 section 4); 1 call.
 
@@ -31,12 +33,11 @@ def make(
         prompt: a template's name or the path of a TOML file; by default the one that suits the scorer.
         noun: the word for the items in the prompt.
         text_tokens: the most tokens of one candidate or history text.
-        labels: candidate labels, separated by spaces; by default A, B, C, … as far as they are tokens.
-        label_seed: which item gets which label.
+        labels: which item bears which label, where the prompt shows labels: ``item`` (the same in all views
+            of a query), ``position`` (the first label stands at the first place) or ``redrawn`` (drawn for
+            each view anew); by default what the plan says.
+        alphabet: the labels, separated by spaces; by default A, B, C, … as far as they are tokens.
     """
-    from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
-    from pytest_invari.rerankers.language_model.prompts import read_template
-
     template = read_template(prompt or ("likes" if scorer == "item_likelihood" else "choice"))
     if scorer != "item_likelihood" and not template.has_labels:
         raise InvariError(
@@ -51,7 +52,7 @@ def make(
         k=build.k,
         noun=noun,
         text_tokens=text_tokens,
-        labels=tuple(labels.split()),
-        label_seed=label_seed,
+        labels=labels or build.labels,
+        alphabet=tuple(alphabet.split()),
         shared=build.shared,
     )

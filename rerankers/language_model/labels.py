@@ -1,4 +1,4 @@
-"""Labels that a model can answer with: single, distinct tokens, bound to items and not to positions."""
+"""Labels that a model can answer with: single, distinct tokens."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from itertools import product
 
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import seeded_hash
 from pytest_invari.rerankers.language_model.tokens import Tokens
 
-__all__ = ["audit_labels", "bind_labels", "find_labels"]
+__all__ = ["audit_labels", "find_labels"]
 
 
 def find_labels(tokens: Tokens, count: int, before: str) -> tuple[tuple[str, int], ...]:
@@ -57,15 +56,3 @@ def audit_labels(tokens: Tokens, labels: Sequence[str], before: str) -> tuple[tu
     if len({token for _, token in pairs}) < len(pairs):
         raise InvariError(f"labels share a token: {', '.join(map(repr, labels))}")
     return pairs
-
-
-def bind_labels(
-    query_id: str, ids: Sequence[str], labels: Sequence[tuple[str, int]], seed: int
-) -> dict[str, tuple[str, int]]:
-    """Give every item a label that stays with it in all views of the query (P2).
-
-    Which item gets which label is drawn by a seeded hash of the query and the item, so that no label
-    follows an item's place in the list or in the alphabet of ids.
-    """
-    drawn = sorted(ids, key=lambda item: seeded_hash("label", seed, query_id, item))
-    return {item: labels[index] for index, item in enumerate(drawn)}

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import Cost, Ranking, RankingError, Request
+from pytest_invari.protocol import Cost, LabelBinding, Ranking, RankingError, Request
 from pytest_invari.registry import ModelSettings
 from pytest_invari.rerankers.language_model.conversion import (
     model_folder,
@@ -19,7 +19,7 @@ from pytest_invari.rerankers.language_model.conversion import (
     tokenizer_folder,
 )
 from pytest_invari.rerankers.language_model.engine import Engine
-from pytest_invari.rerankers.language_model.labels import audit_labels, bind_labels, find_labels
+from pytest_invari.rerankers.language_model.labels import audit_labels, find_labels
 from pytest_invari.rerankers.language_model.prompt import Prompt, PromptWriter
 from pytest_invari.rerankers.language_model.prompts import Template
 from pytest_invari.rerankers.language_model.source import ModelSource, find_model
@@ -49,8 +49,8 @@ class ListwiseLanguageModel:
     k: int
     noun: str = "items"
     text_tokens: int = 64
-    labels: tuple[str, ...] = ()
-    label_seed: int = 0
+    labels: LabelBinding = "item"
+    alphabet: tuple[str, ...] = ()
     shared: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -67,6 +67,11 @@ class ListwiseLanguageModel:
         """
         return 256 if self.device.startswith("cuda") else 18
 
+    @property
+    def label_binding(self) -> LabelBinding | None:
+        """How labels are bound to candidates; None where the prompt shows none."""
+        return self.labels if self.template.has_labels else None
+
     def check(self) -> None:
         """Refuse what can be refused before the weights are loaded.
 
@@ -80,7 +85,7 @@ class ListwiseLanguageModel:
             raise InvariError(
                 f"model {self.source.name!r} has no chat template; use a prompt without 'chat = true'"
             )
-        if self.scorer != "item_likelihood":
+        if self.template.has_labels:
             _ = self.label_tokens
 
     def prepare(self) -> None:
@@ -103,8 +108,8 @@ class ListwiseLanguageModel:
             "prompt": {name: getattr(self.template, name) for name in Template.__slots__},
             "noun": self.noun,
             "text_tokens": self.text_tokens,
-            "labels": list(self.labels),
-            "label_seed": self.label_seed,
+            "labels": self.label_binding,
+            "alphabet": list(self.alphabet),
             "batch_tokens": self.batch_tokens,
         }
 
@@ -115,9 +120,10 @@ class ListwiseLanguageModel:
     def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
         """Rank the requests; a prompt that does not fit fails its own request, named by its query."""
         started = time.perf_counter()
-        bound = [self._bound_labels(request) for request in requests]
+        requests = [request.labelled(self.label_binding) for request in requests]
+        bound = [self.bound_labels(request) for request in requests]
         prompts = [
-            self.writer.write(request, {item: label for item, (label, _) in labels.items()})
+            self.writer.write(request, [label for label, _ in labels])
             for request, labels in zip(requests, bound, strict=True)
         ]
         rankings: dict[int, Ranking] = {}
@@ -127,7 +133,9 @@ class ListwiseLanguageModel:
         fitting = [index for index in range(len(requests)) if index not in rankings]
         if fitting:
             answers = self._answers(
-                [requests[i] for i in fitting], [prompts[i] for i in fitting], [bound[i] for i in fitting]
+                [requests[i] for i in fitting],
+                [prompts[i] for i in fitting],
+                [[token for _, token in bound[i]] for i in fitting],
             )
             seconds = (time.perf_counter() - started) / len(fitting)
             for index, (scores, cached, tokens_out, diagnostics) in zip(fitting, answers, strict=True):
@@ -182,11 +190,25 @@ class ListwiseLanguageModel:
     @cached_property
     def label_tokens(self) -> tuple[tuple[str, int], ...]:
         """The audited labels with their tokens, one a candidate."""
-        if not self.labels:
+        if not self.alphabet:
             return find_labels(self.tokens, self.k, BEFORE_LABEL)
-        if len(self.labels) < self.k:
-            raise InvariError(f"{len(self.labels)} labels given for lists of {self.k} candidates")
-        return audit_labels(self.tokens, self.labels, BEFORE_LABEL)
+        if len(self.alphabet) < self.k:
+            raise InvariError(f"{len(self.alphabet)} labels given for lists of {self.k} candidates")
+        return audit_labels(self.tokens, self.alphabet, BEFORE_LABEL)
+
+    def bound_labels(self, request: Request) -> list[tuple[str, int]]:
+        """The label of each candidate with its token, in serialized order; none where none are shown.
+
+        Raises:
+            RankingError: the list is longer than those that labels were found for.
+        """
+        if not self.template.has_labels:
+            return []
+        if max(request.label_indices, default=0) >= len(self.label_tokens):
+            raise RankingError(
+                f"query {request.query_id!r}: labels were found for lists of {self.k} candidates only"
+            )
+        return [self.label_tokens[label] for label in request.label_indices]
 
     @cached_property
     def engine(self) -> Engine:
@@ -231,11 +253,6 @@ class ListwiseLanguageModel:
             )
         return model.to(self.device).eval()
 
-    def _bound_labels(self, request: Request) -> dict[str, tuple[str, int]]:
-        if self.scorer == "item_likelihood":
-            return {}
-        return bind_labels(request.query_id, request.ids, self.label_tokens, self.label_seed)
-
     def _misfit(self, request: Request, prompt: Prompt) -> str:
         needed = len(prompt) + (len(request.candidates) if self.scorer == "constrained" else 0)
         if needed > self.engine.longest_prompt:
@@ -249,7 +266,7 @@ class ListwiseLanguageModel:
         self,
         requests: Sequence[Request],
         prompts: Sequence[Prompt],
-        bound: Sequence[Mapping[str, tuple[str, int]]],
+        tokens: Sequence[Sequence[int]],
     ) -> list[tuple[Mapping[str, float] | list[str], int, int, dict[str, float]]]:
         if self.scorer == "item_likelihood":
             values, cached = self.engine.text_log_probabilities(prompts)
@@ -257,9 +274,6 @@ class ListwiseLanguageModel:
                 (_mean_log_probabilities(prompt, row), count, 0, {})
                 for prompt, row, count in zip(prompts, values, cached, strict=True)
             ]
-        tokens = [
-            [labels[item][1] for item in request.ids] for request, labels in zip(requests, bound, strict=True)
-        ]
         if self.scorer == "label_logprob":
             values, cached = self.engine.label_log_probabilities(prompts, tokens)
             return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,13 +42,13 @@ class PromptWriter:
         self.noun = noun
         self.text_tokens = text_tokens
 
-    def write(self, request: Request, labels: Mapping[str, str] | None = None) -> Prompt:
-        """Write the prompt of one request; *labels* gives the label of each item, where they are shown."""
+    def write(self, request: Request, labels: Sequence[str] = ()) -> Prompt:
+        """Write the prompt of one request; *labels* has one a candidate, where the template shows them."""
         suffix: list[int] = []
         spans: dict[str, tuple[int, int]] = {}
         before, _, after = self._worded(self.template.candidate_line).partition("{text}")
-        for candidate in request.candidates:
-            label = labels[candidate.id] if labels else ""
+        shown = labels or [""] * len(request.candidates)
+        for candidate, label in zip(request.candidates, shown, strict=True):
             suffix += self.tokens.plain(before.replace("{label}", label))
             text = self._text(candidate.text)
             spans[candidate.id] = (len(suffix), len(suffix) + len(text))

@@ -72,13 +72,13 @@ def test_cuda_that_is_absent_is_refused() -> None:
 
 
 def test_labels_that_are_not_single_tokens_are_refused_before_the_weights() -> None:
-    model = built(k=3, scorer="label_logprob", labels="A Bumblebee C")
+    model = built(k=3, scorer="label_logprob", alphabet="A Bumblebee C")
     with pytest.raises(InvariError, match=r"not single tokens.*'Bumblebee'"):
         model.check()
     with pytest.raises(InvariError, match="2 labels given for lists of 3"):
-        built(k=3, scorer="label_logprob", labels="A B").check()
+        built(k=3, scorer="label_logprob", alphabet="A B").check()
     with pytest.raises(InvariError, match="repeated: A"):
-        built(k=3, scorer="label_logprob", labels="A A B").check()
+        built(k=3, scorer="label_logprob", alphabet="A A B").check()
     assert "engine" not in model.__dict__
 
 
@@ -88,7 +88,7 @@ def test_labels_are_refused_before_a_file_is_converted(
 ) -> None:
     monkeypatch.setenv("INVARI_CACHE", str(tmp_path))
     with pytest.raises(InvariError, match="'Bumblebee'"):
-        built(k=3, scorer="label_logprob", labels="A Bumblebee C").check()
+        built(k=3, scorer="label_logprob", alphabet="A Bumblebee C").check()
     assert [path.name for path in (tmp_path / "models").glob("*/*.safetensors")] == []
     assert len(list((tmp_path / "models").glob("*-tokenizer/tokenizer.json"))) == 1
 

@@ -71,6 +71,11 @@ def prompts_of(model: ListwiseLanguageModel, listed: Sequence[Request]) -> list[
     return [model.writer.write(request) for request in listed]
 
 
+def labels_of(model: ListwiseLanguageModel, request: Request) -> dict[str, tuple[str, int]]:
+    bound = model.bound_labels(request.labelled(model.label_binding))
+    return dict(zip(request.ids, bound, strict=True))
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 150, 4096])
 def test_text_log_probabilities_agree_with_one_prompt_at_a_time(
     shared: dict[object, Any], batch_tokens: int
@@ -116,8 +121,8 @@ def test_batched_rankings_equal_single_ones(shared: dict[object, Any], scorer: A
 def test_constrained_emits_what_step_by_step_prompting_emits(shared: dict[object, Any]) -> None:
     model = reranker(shared, scorer="constrained", k=5)
     for request in requests(1, 2, k=5):
-        bound = model._bound_labels(request)
-        prompt = model.writer.write(request, {item: label for item, (label, _) in bound.items()})
+        bound = labels_of(model, request)
+        prompt = model.writer.write(request, [label for label, _ in bound.values()])
         tokens, naive, left = [*prompt.prefix, *prompt.suffix], [], dict(bound)
         first: list[float] = []
         while left:
@@ -138,8 +143,8 @@ def test_constrained_emits_what_step_by_step_prompting_emits(shared: dict[object
 def test_label_scores_are_read_at_the_answer(shared: dict[object, Any]) -> None:
     model = reranker(shared, scorer="label_logprob", k=6)
     (request,) = requests(1, 1, k=6)
-    bound = model._bound_labels(request)
-    prompt = model.writer.write(request, {item: label for item, (label, _) in bound.items()})
+    bound = labels_of(model, request)
+    prompt = model.writer.write(request, [label for label, _ in bound.values()])
     last = log_probabilities(model.engine, prompt.prefix + prompt.suffix)[-1]
     answer = model.rank(request)
     assert answer.scores is not None
@@ -149,7 +154,7 @@ def test_label_scores_are_read_at_the_answer(shared: dict[object, Any]) -> None:
 
 def test_labels_stay_with_their_items_in_all_views(shared: dict[object, Any]) -> None:
     model = reranker(shared, scorer="label_logprob")
-    bound = [model._bound_labels(request) for request in requests(1, 3)]
+    bound = [labels_of(model, request) for request in requests(1, 3)]
     assert bound[0] == bound[1] == bound[2]
     assert len({token for _, token in bound[0].values()}) == 8
 

@@ -275,7 +275,7 @@ def test_stella_names_the_call_that_failed(lists: Callable[..., Any]) -> None:
     by_query = {
         r.query_id: ranking for r, ranking in zip(data.views(1), rank_all(method, data.views(1)), strict=True)
     }
-    assert by_query["query0"].fault == "call 1: raised RuntimeError: no answer for query0"
+    assert by_query["query0"].fault == "call 1, on 4 candidates: raised RuntimeError: no answer for query0"
     assert by_query["query1"].status == "ok"
     assert by_query["query1"].diagnostics["calibration_failed"] == 4
 
