@@ -231,7 +231,10 @@ class _Source:
                 )
             found = several[0] if several else None
         if found is None:
-            raise InvariError(f"{path}: is not MovieLens data in the csv layout; expected is {EXPECTED}")
+            raise InvariError(
+                f"{path}: is not MovieLens data in the csv layout; expected is {EXPECTED}, or a task file, "
+                "which ends in .jsonl or .parquet"
+            )
         return found
 
     @classmethod
