@@ -1,6 +1,7 @@
 """Task files keep every character of a task set, and refuse a bad row with its place."""
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
+from pytest_invari.registry import Registry
 from pytest_invari.taskfile import read_tasks, write_tasks
 from pytest_invari.tasks import Task, TaskSet, content_hash
 
@@ -99,6 +101,13 @@ def row(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (whole | changes).items() if value != "absent"}
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
 def candidate(**changes: Any) -> dict[str, Any]:
     whole = {"id": "c1", "text": "Fargo (1996)", "relevance": 1.0, "group": "head", "meta": None}
     return {key: value for key, value in (whole | changes).items() if value != "absent"}
@@ -140,6 +149,15 @@ def test_query_without_relevant_items_is_kept_and_counted(tmp_path: Path) -> Non
     assert task_set.without_relevant == 1
 
 
+def test_a_file_as_windows_editors_write_it_holds_the_same_tasks(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "t.jsonl", row(), row(query_id="q2", candidates=[candidate(meta=nested(51))])
+    )
+    plain = read_tasks(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_tasks(path) == plain
+
+
 def test_blank_lines_and_a_byte_order_mark_are_ignored_and_lines_still_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row()).encode() + b"\r\n\n" + b'{"query_id": 7}\n')
@@ -160,13 +178,25 @@ def test_blank_lines_and_a_byte_order_mark_are_ignored_and_lines_still_counted(t
         ([row(candidates=[candidate(relevance=-1)])], "candidate 'c1': relevance is -1; a grade is 0"),
         (
             [row(candidates=[candidate(relevance=True)])],
-            "relevance must be a number or null, not true or false",
+            "relevance must be a number or null, not true",
         ),
         (
             [row(candidates=[candidate(relevance="high")])],
             "relevance must be a number or null, not text ('high')",
         ),
         ([row(candidates=[candidate(relevance=10**400)])], "relevance is too large; it must be finite"),
+        (
+            [row(candidates=[candidate(relevance=[1])])],
+            "relevance must be a number or null, not a list ([1])",
+        ),
+        ([row(candidates=[candidate(meta=nested(52))])], "meta is nested deeper than 50 levels"),
+        ([row(relevant_total=2**63)], "relevant_total is larger than any count can be"),
+        ([row(relevant_total=-1)], "relevant_total is -1, but 1 candidates are relevant"),
+        ([row(relevant_total=True)], "relevant_total must be an integer or null, not true"),
+        (
+            [row(query_id="q" * 99, text=5)],
+            f"line 1, query 'q{'q' * 35}...: text must be text, not a number (5)",
+        ),
         ([row(candidates=[candidate(group=1)])], "group must be text, not a number (1)"),
         ([row(candidates=[candidate(meta=[1])])], "meta must be a JSON object or null, not a list ([1])"),
         ([row(candidates=[candidate(meta="{")])], "candidate 'c1': meta is not JSON"),
@@ -198,10 +228,16 @@ def test_bad_row_is_refused_with_its_place(rows: list[Any], message: str, tmp_pa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"query_id": "q"', "line 2: is not JSON (Expecting ',' delimiter, column 17)"),
+        (b'{"query_id": "q"', "line 2: is not JSON (Expecting ',' delimiter, column 17); each line is one"),
+        (b"[", "line 2: is not JSON (Expecting value, column 2); each line is one whole query"),
+        (
+            b'{"relevant_total": ' + b"9" * 5000 + b"}",
+            "line 2: a number of 5,000 digits is too long to be read",
+        ),
+        (b'{"relevant_total": -Infinity}', "line 2: -Infinity is not a JSON number"),
         (b'{"query_id": "q", "query_id": "r"}', "line 2: key 'query_id' stands twice in one object"),
         (b'{"relevant_total": NaN}', "line 2: NaN is not a JSON number"),
-        (b'{"query_id": "\xff"}', "line 2: is not UTF-8 text (byte 15)"),
+        (b'{"query_id": "\xff"}', "line 2: is not UTF-8 text (byte 15); save the file as UTF-8"),
         (b"[" * 100_000, "line 2: is nested too deeply to be a task"),
     ],
 )
@@ -224,6 +260,57 @@ def test_parquet_written_by_others_with_other_types_is_read(tmp_path: Path) -> N
     pq.write_table(pa.Table.from_pylist([one]), path)
     task = read_tasks(path).tasks[0]
     assert (task.relevance, task.candidates[0].meta) == ({"a": 2.0}, {"year": 1995})
+
+
+def parquet_with(**columns: pa.Array) -> pa.Table:
+    candidates = pa.array([[{"id": "a", "text": "A"}]] * 2)
+    return pa.table({"query_id": pa.array(["q", "r"]), "candidates": candidates} | columns)
+
+
+def raw_text(*values: bytes) -> pa.Array:
+    """Text of any bytes, as a careless writer may leave it."""
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+def candidates_of(*fields: tuple[str, pa.Array]) -> pa.Table:
+    """Two queries with one candidate each."""
+    names, values = zip(*fields, strict=True)
+    return parquet_with(
+        candidates=pa.ListArray.from_arrays([0, 1, 2], pa.StructArray.from_arrays(values, names))
+    )
+
+
+PLAIN = pa.array(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (parquet_with(text=raw_text(b"fine", b"caf\xe9")), "row 2: is not UTF-8 text"),
+        (candidates_of(("id", PLAIN), ("text", raw_text(b"a", b"\xff"))), "row 2: is not UTF-8 text"),
+        (candidates_of(("id", PLAIN), ("text", PLAIN), ("text", PLAIN)), "row 1: cannot be read ("),
+        (
+            candidates_of(("id", PLAIN), ("text", PLAIN), ("relevance", pa.array([1.0, math.nan]))),
+            "row 2, query 'r', candidate 'b': relevance is nan; it must be finite",
+        ),
+        (
+            parquet_with(text=pa.array([None, 0], pa.date32())),
+            "row 2, query 'r': text must be text, not date",
+        ),
+        (parquet_with(text=pa.array([None, 2**30], pa.date32())), "row 2: cannot be read ("),
+        (parquet_with(query_id=pa.array([1, 2])), "row 1: query_id must be text, not a number (1)"),
+        (
+            parquet_with(relevant_total=pa.array([1, 2**63], pa.uint64())),
+            "row 2, query 'r': relevant_total is larger than any count can be",
+        ),
+        (parquet_with().append_column("query_id", PLAIN), "column 'query_id' stands twice"),
+    ],
+)
+def test_parquet_of_careless_writers_is_refused_in_one_line(
+    table: pa.Table, message: str, tmp_path: Path
+) -> None:
+    pq.write_table(table, tmp_path / "odd.parquet")
+    assert refusal(tmp_path / "odd.parquet").startswith(message)
 
 
 def test_parquet_with_an_unknown_column_is_refused_with_a_guess(tmp_path: Path) -> None:
@@ -260,10 +347,53 @@ def test_empty_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_missing_file_folder_and_other_ending_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "folder.jsonl").mkdir()
-    assert refusal(tmp_path / "absent.parquet") == "there is no such file"
-    assert refusal(tmp_path / "folder.jsonl") == "there is no such file"
-    assert refusal(tmp_path / "tasks.csv") == "a task file ends in .parquet or .jsonl, not in '.csv'"
+    for ending in ENDINGS:
+        (tmp_path / f"folder{ending}").mkdir()
+        assert refusal(tmp_path / f"absent{ending}") == "there is no such file"
+        assert refusal(tmp_path / f"folder{ending}") == "is a folder; a task file is one file"
+    assert refusal(tmp_path / "tasks.csv").startswith(
+        "a task file ends in .jsonl (one query a line) or .parquet, not in '.csv'; MovieLens data is a folder"
+    )
+
+
+def test_what_the_system_cannot_read_is_told(tmp_path: Path) -> None:
+    for ending, message in {
+        ".jsonl": "cannot be read (",
+        ".parquet": "is not a Parquet file that can be",
+    }.items():
+        # Reading this file is an error of the system, also for the superuser.
+        (tmp_path / f"locked{ending}").symlink_to("/proc/self/mem")
+        assert refusal(tmp_path / f"locked{ending}").startswith(message)
+
+
+@pytest.mark.parametrize("name", ["tasks.json", "tasks.txt", "tasks"])
+def test_a_task_file_of_another_ending_is_not_taken_for_films(name: str, tmp_path: Path) -> None:
+    write_lines(tmp_path / name, row())
+    with pytest.raises(InvariError) as caught:
+        Registry(tmp_path).load_tasks(name, k=2)
+    ending = repr(Path(name).suffix)
+    assert f"{name}: a task file ends in .jsonl (one query a line) or .parquet, not in {ending}" in str(
+        caught.value
+    )
+
+
+def test_a_folder_or_zip_without_films_is_told_what_belongs_in_it(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    write_lines(tmp_path / "folder" / "tasks.jsonl", row())
+    write_lines(tmp_path / "broken.zip", row())
+    for name in ("folder", "broken.zip"):
+        with pytest.raises(
+            InvariError, match=r"ratings\.csv .* movies\.csv .*, or a task file, which ends in"
+        ):
+            Registry(tmp_path).load_tasks(name, k=2)
+
+
+@pytest.mark.parametrize(
+    "name", ["absent.json", "absent.zip", "./absent", "~nobody-of-this-name/x", "a" * 5000 + ".jsonl"]
+)
+def test_a_path_that_leads_nowhere_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvariError, match="there is no such file or folder"):
+        Registry(tmp_path).load_tasks(name, k=2)
 
 
 def test_description_travels_in_parquet_and_the_name_is_the_files(tmp_path: Path) -> None:
