@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from pytest_invari.checks import expand
 from pytest_invari.errors import InvariError
+from pytest_invari.options import Settings
+from pytest_invari.registry import RerankerSpec
 from pytest_invari.schema import suite_schema
 from pytest_invari.suite import Suite, find_suite, read_suite
 
@@ -301,12 +304,36 @@ def test_one_name_may_stand_for_different_bounds_in_different_profiles(
         read(text + "at_least = 0.8\n")
 
 
+def test_a_criterion_that_is_left_out_need_not_fit(read: Callable[[str | bytes], Suite]) -> None:
+    longer = replaced(16, "metric = 'ndcg@20'", "profiles = ['wide']")
+    longer += "[profile.wide]\ndatasets = 'd'\nk = 20\nviews = 2\n"
+    random = [RerankerSpec.parse("random")]
+    for chosen in (Settings(), Settings(k=(3,))):
+        assert {check.criterion.name for check in expand([read(longer)], random, chosen).checks} == {"loc"}
+    with pytest.raises(
+        InvariError, match=r"^--invari-k=3: criterion 'ndcg' \(.*:14\) looks at the top 20; give at l"
+    ):
+        expand([read(longer)], random, Settings(profile="wide", k=(3,)))
+    with pytest.raises(
+        InvariError, match=r"mine\.toml:16: criterion 'ndcg': metric 'ndcg@20' looks at the top 20, but"
+    ):
+        read(longer.replace("'wide'", "'quick', 'wide'"))
+    at_views = read(replaced(16, "metric = 'ndcg@20'", "only_at_views = 20"))
+    assert [each.criterion for each in expand([at_views], random, Settings()).left_out] == ["ndcg", "ndcg"]
+    with pytest.raises(InvariError, match="looks at the top 20, but profile 'quick' has lists of 10"):
+        expand([at_views], random, Settings(views=20))
+
+
 def test_a_data_set_path_is_meant_beside_the_suite(
     read: Callable[[str | bytes], Suite], tmp_path: Path
 ) -> None:
-    (tmp_path / "mine.jsonl").write_text("")
-    suite = read(replaced(4, "datasets = ['mine.jsonl', 'movielens_small', 'other.jsonl']"))
-    assert suite.profile().datasets == (str(tmp_path / "mine.jsonl"), "movielens_small", "other.jsonl")
+    for name in ("mine.jsonl", "mine.json", "movielens_small"):
+        (tmp_path / name).write_text("")
+    suite = read(replaced(4, "datasets = ['mine.jsonl', 'mine.json', 'movielens_small', 'other.jsonl']"))
+    beside = (str(tmp_path / "mine.jsonl"), str(tmp_path / "mine.json"))
+    assert suite.profile().datasets == (*beside, "movielens_small", "other.jsonl")
+    long = "a" * 5000 + "/b"
+    assert read(replaced(4, f"datasets = ['~nobody-of-this-name/x', '{long}']")).profile().datasets[1] == long
 
 
 def test_in_a_run_each_is_one_line_and_a_usage_error(project: Project) -> None:
