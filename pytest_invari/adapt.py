@@ -146,11 +146,8 @@ def _made(
     arguments = bind_options(factory, "build", options, who)
     if any(parameter.name == "build" for parameter in parameters):
         arguments["build"] = build
-    try:
-        with user_code("making it"):
-            made = factory(**arguments)
-    except InvariError as error:
-        raise InvariError(f"{who}: {error}") from error
+    with user_code("making it", who):
+        made = factory(**arguments)
     if isinstance(made, Reranker) and not isinstance(made, type):
         return made
     if callable(made) and _is_plain(made, _parameters(made, who)):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_invari.errors import InvariError
+from pytest_invari.criteria import BASELINE
+from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.reports.results import Summary, summarise, table_metrics
+from pytest_invari.usercode import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pytest_invari.checks import Check
     from pytest_invari.measure import Laboratory
@@ -40,10 +43,17 @@ class Bench:
         Raises:
             InvariError: as :meth:`Laboratory.check`.
         """
-        for spec, plan in dict.fromkeys(
-            (spec, check.plan) for check in self._checks for spec in _specs(check)
-        ):
-            self._laboratory.check(spec, plan)
+        for plan, check in {check.plan: check for check in self._checks}.items():
+            with _written_at(_place_of_dataset(check), UnknownNameError):
+                self._laboratory.check_tasks(plan)
+        checked = set()
+        for check in self._checks:
+            for spec in _specs(check):
+                subject = (spec, check.plan)
+                if subject not in checked:
+                    checked.add(subject)
+                    with _written_at(_place_of_baseline(check) if spec is check.baseline else ""):
+                        self._laboratory.check(spec, check.plan)
 
     def prepare(self, check: Check) -> None:
         """Load the check's reranker and its baseline; a fault is told by :meth:`interval`."""
@@ -125,8 +135,33 @@ class _Remembered:
         if isinstance(error, InvariError):
             self._broken[self._subject] = f"nothing measured: {error}"
             return True
-        self._broken[self._subject] = f"nothing measured: {type(error).__name__}: {error}"
+        self._broken[self._subject] = f"nothing measured: {told(error)}"
         return False
+
+
+@contextmanager
+def _written_at(place: str, kind: type[InvariError] = InvariError) -> Iterator[None]:
+    """Put the *place* that a suite's file names something at before errors of this *kind* about it."""
+    try:
+        yield
+    except kind as error:
+        raise InvariError(f"{place}{error}") from error
+
+
+def _place_of_dataset(check: Check) -> str:
+    """File and line, or nothing when the command line names it."""
+    if check.plan.dataset not in check.profile.datasets:
+        return ""
+    return f"{check.suite.place('profile', check.profile.name, 'datasets')}: "
+
+
+def _place_of_baseline(check: Check) -> str:
+    """File and line, or nothing when the command line names it."""
+    criterion, suite = check.criterion, check.suite
+    if criterion.baseline != BASELINE:
+        return f"{criterion.place}: criterion {criterion.name!r}: "
+    is_suites = check.baseline is not None and check.baseline.label == suite.baseline
+    return f"{suite.place('suite', 'baseline')}: [suite]: baseline: " if is_suites else ""
 
 
 def _specs(check: Check) -> list[RerankerSpec]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError
 
-__all__ = ["CACHE_VARIABLE", "atomic_file", "cache_dir", "file_hash"]
+__all__ = ["CACHE_VARIABLE", "atomic_file", "cache_dir", "file_hash", "why_unwritable"]
 
 CACHE_VARIABLE = "INVARI_CACHE"
 
@@ -57,6 +57,15 @@ def atomic_file(path: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def why_unwritable(folder: Path) -> str:
+    """Why no file can be made in *folder*, or the empty text. It is tried; permissions alone do not tell."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def file_hash(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InvariError", "counted", "unknown_name"]
+__all__ = ["InvariError", "UnknownNameError", "counted", "unknown_name"]
 
 
 class InvariError(Exception):
@@ -16,7 +16,11 @@ class InvariError(Exception):
     """
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") -> InvariError:
+class UnknownNameError(InvariError):
+    """A name that stands for nothing. Whoever knows where it is written says so in front of the message."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") -> UnknownNameError:
     """Describe an unknown *name* of a *kind* ("suite", "reranker", …) with the closest known names."""
     names = sorted(known)
     folded = {each.casefold(): each for each in names}
@@ -24,7 +28,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], where: str = "") ->
     guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
     listing = ", ".join(names) if names else "none"
     prefix = f"{where}: " if where else ""
-    return InvariError(f"{prefix}unknown {kind} {name!r}.{guess} Known: {listing}.")
+    return UnknownNameError(f"{prefix}unknown {kind} {name!r}.{guess} Known: {listing}.")
 
 
 def counted(number: int, noun: str) -> str:

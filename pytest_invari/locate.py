@@ -29,7 +29,7 @@ def load_object(reference: str, roots: Sequence[Path], who: str) -> object:
     module_name, colon, attribute = reference.partition(":")
     if not colon or not module_name or not attribute:
         raise InvariError(f"{who}: {reference!r} is not of the form MODULE:ATTRIBUTE")
-    with user_code(f"{who}: importing {module_name!r}"):
+    with user_code(f"importing {module_name!r}", who):
         try:
             _make_importable(module_name.partition(".")[0], roots)
             found: object = importlib.import_module(module_name)
@@ -37,13 +37,11 @@ def load_object(reference: str, roots: Sequence[Path], who: str) -> object:
             if error.name is None or not _is_parent(error.name, module_name):
                 raise
             places = ", ".join(dict.fromkeys(str(root) for root in roots))
-            raise InvariError(
-                f"{who}: there is no module {error.name!r} on sys.path or in {places}"
-            ) from None
+            raise InvariError(f"there is no module {error.name!r} on sys.path or in {places}") from None
         for part in attribute.split("."):
             if not hasattr(found, part):
                 public = [name for name in dir(found) if not name.startswith("_")]
-                raise unknown_name(f"attribute of {module_name}", part, public, who)
+                raise unknown_name(f"attribute of {module_name}", part, public)
             found = getattr(found, part)
     return found
 

@@ -89,8 +89,20 @@ class Laboratory:
         if self._is_replay:
             self._observe(spec, plan)
             return
-        tasks = self.tasks(plan)
-        for task in tasks.tasks:
+        self.check_tasks(plan)
+        if self._records is not None:
+            self._records.check()
+        check_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
+
+    def check_tasks(self, plan: Plan) -> None:
+        """Refuse lists that a plan cannot be carried out on; a replay has lists of its own.
+
+        Raises:
+            InvariError: as :meth:`tasks`; or a list has fewer orders than there are views.
+        """
+        if self._is_replay:
+            return
+        for task in self.tasks(plan).tasks:
             require_orders(
                 task.query_id, len(task.candidates), plan.views, include_canonical=plan.include_canonical
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,8 @@ def calls_of(reranker: Reranker, k: int, default: int = 1) -> int:
     Raises:
         InvariError: ``expected_calls()`` is broken.
     """
-    calls = _call(reranker, "expected_calls", k)
-    return default if calls is _ABSENT else _whole(f"{_named(reranker, 'expected_calls')}({k})", calls)
+    calls = _call(reranker, "expected_calls", k, read=_whole)
+    return default if calls is _ABSENT else int(calls)
 
 
 def batch_size_of(reranker: Reranker, default: int) -> int:
@@ -54,10 +54,9 @@ def batch_size_of(reranker: Reranker, default: int) -> int:
     Raises:
         InvariError: ``batch_requests`` is no whole number.
     """
-    what = _named(reranker, "batch_requests")
+    what = f"{type(reranker).__qualname__}.batch_requests"
     with user_code(what):
-        size = getattr(reranker, "batch_requests", default)
-    return max(1, _whole(what, size))
+        return max(1, _whole(what, getattr(reranker, "batch_requests", default)))
 
 
 def fingerprint_of(reranker: Reranker, label: str = "") -> Mapping[str, object]:
@@ -70,15 +69,8 @@ def fingerprint_of(reranker: Reranker, label: str = "") -> Mapping[str, object]:
         InvariError: ``fingerprint()`` is broken.
     """
     who = f"reranker {label!r}" if label else ""
-    found = _call(reranker, "fingerprint", who=who)
-    if found is _ABSENT:
-        return {**source_of(type(reranker)), "label": label}
-    if not isinstance(found, Mapping):
-        raise InvariError(
-            f"{_named(reranker, 'fingerprint', who)}() returned {shortened(found)}; it must return a mapping "
-            "of everything that can change the answers"
-        )
-    return found
+    found = _call(reranker, "fingerprint", read=_mapping, who=who)
+    return {**source_of(type(reranker)), "label": label} if found is _ABSENT else found
 
 
 def source_of(thing: Any) -> dict[str, object]:
@@ -97,15 +89,26 @@ def source_of(thing: Any) -> dict[str, object]:
     return source
 
 
-def _call(reranker: Reranker, name: str, *arguments: object, who: str = "") -> Any:
-    """What the member returns, or ``_ABSENT``."""
-    with user_code(f"{_named(reranker, name, who)}({', '.join(map(str, arguments))})"):
+def _call(
+    reranker: Reranker,
+    name: str,
+    *arguments: object,
+    read: Callable[[str, Any], Any] = lambda what, value: value,
+    who: str = "",
+) -> Any:
+    """What the member returns, checked by *read*; or ``_ABSENT``."""
+    what = f"{type(reranker).__qualname__}.{name}({', '.join(map(str, arguments))})"
+    with user_code(what, who):
         member: Any = getattr(reranker, name, _ABSENT)
-        return _ABSENT if member is _ABSENT else member(*arguments)
+        return _ABSENT if member is _ABSENT else read(what, member(*arguments))
 
 
-def _named(reranker: Reranker, member: str, who: str = "") -> str:
-    return f"{who}: {type(reranker).__qualname__}.{member}".removeprefix(": ")
+def _mapping(what: str, value: object) -> Mapping[str, object]:
+    if isinstance(value, Mapping):
+        return value
+    raise InvariError(
+        f"{what} returned {shortened(value)}; it must return a mapping of all that can change the answers"
+    )
 
 
 def _whole(what: str, value: object) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,7 +99,7 @@ def observe(
     size = _batch_size(reranker)
     done = 0
     with (
-        _noted_when_interrupted(kept, keys, description),
+        nullcontext() if store is None else _noted_when_interrupted(kept, keys, description),
         _keeping(store) as buffer,
         bar(each * len(missing), description, unit=unit, show=show) as progress,
     ):

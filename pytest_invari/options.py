@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-__all__ = ["ALIAS", "Settings", "add_alias", "add_options", "read_settings", "reranker_switch"]
+__all__ = [
+    "ALIAS",
+    "Settings",
+    "add_alias",
+    "add_options",
+    "read_settings",
+    "require_suite",
+    "reranker_switch",
+]
 
 ALIAS = "--reranker"
 
@@ -111,6 +119,27 @@ def reranker_switch(config: pytest.Config) -> str:
     return f"{ALIAS}=NAME"
 
 
+def require_suite(config: pytest.Config) -> None:
+    """Refuse our options in a run without a suite, which would ignore them.
+
+    Only what stands on the command line itself is meant for this run; ``addopts``, ``PYTEST_ADDOPTS`` and
+    our ini keys are defaults, and never disturb a run of ordinary tests.
+
+    Raises:
+        pytest.UsageError: there are some.
+    """
+    keys = {option.switch: option.key for option in _options()}
+    if not config.stash.get(_ALIAS_IS_TAKEN, False):
+        keys[ALIAS] = keys["--invari-reranker"]
+    typed = (str(argument).partition("=")[0] for argument in config.invocation_params.args)
+    given = [switch for switch in dict.fromkeys(typed) if switch in keys]
+    if given:
+        raise pytest.UsageError(
+            f"without a suite, {' and '.join(given)} would be ignored: add --invari-suite=NAME "
+            f"(--invari-list shows them); a default for every run is set by the ini key {keys[given[0]]}"
+        )
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Resolve all options.
 
@@ -121,14 +150,16 @@ def read_settings(config: pytest.Config) -> Settings:
     for option in _options():
         value = config.getoption(option.key)
         source = option.switch
-        if value is None and option.name != "list":
+        if value is None and option.name == "list":
+            continue
+        if value is None:
             source = f"ini key {option.key}"
             try:
                 value = config.getini(option.key)
             except (ValueError, pytest.UsageError) as error:
                 raise pytest.UsageError(f"{source}: {error}") from None
-        if value is None or value == "" or value == []:
-            continue
+            if value is None or value == "" or value == []:
+                continue
         try:
             chosen[option.setting] = _read(option, value)
         except _BadValueError as error:

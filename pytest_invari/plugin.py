@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from pytest_invari import hookspecs
-from pytest_invari.options import add_alias, add_options
+from pytest_invari.options import add_alias, add_options, require_suite
 
 __all__: list[str] = []
 
@@ -68,17 +68,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if asks or any(_may_be_ours(argument) for argument in config.args):
         from pytest_invari.suite_plugin import start
 
-        start(config)
-    elif config.getoption("invari_reranker"):
-        raise pytest.UsageError(
-            "a reranker without a suite tests nothing: add --invari-suite=NAME (--invari-list shows them), "
-            "or make it the default by the ini key invari_reranker"
-        )
+        if start(config):
+            return
+    require_suite(config)
 
 
 def _may_be_ours(argument: str) -> bool:
-    """Whether a test path looks like a suite file, or like ``suite::criterion`` where no such file is."""
+    """Whether a test path begins with a suite file, or looks like ``suite::criterion`` where no file is."""
     head, colons, _ = str(argument).partition("::")
-    if not colons:
-        return head.endswith(".invari.toml")
-    return PurePosixPath(head).name.isidentifier() and not Path(head).exists()
+    if head.endswith(".invari.toml"):
+        return True
+    return bool(colons) and PurePosixPath(head).name.isidentifier() and not Path(head).exists()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_invari.cache import atomic_file
+from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
 from pytest_invari.manifest import Manifest, Scalar, differences
 from pytest_invari.observe import Key, Observation
@@ -47,10 +47,14 @@ class RecordFolder:
         """Refuse a folder that cannot hold records.
 
         Raises:
-            InvariError: it is a file.
+            InvariError: it is a file, or cannot be made or written to.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise InvariError(f"{self.path}: is a file; records need a folder")
+        nearest = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not nearest.is_dir():
+            where = "is a file" if nearest == self.path else f"{nearest} is a file"
+            raise InvariError(f"{self.path}: {where}; records need a folder")
+        if reason := why_unwritable(nearest):
+            raise InvariError(f"{self.path}: the folder {nearest} cannot be written to ({reason})")
 
     def open(self, subject: Subject, manifest: Manifest, tasks: TaskSet) -> Record:
         """The record of this subject and manifest, made where there is none, with its tasks beside it."""

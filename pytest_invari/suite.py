@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,11 @@ class Suite:
     max_undefined: float
     on_failure: OnFailure
     ties: Ties
+    document: Document = field(repr=False, compare=False)
+
+    def place(self, *key: str) -> Place:
+        """Where a key is written: ``place("suite", "baseline")``."""
+        return Place(self.path, self.document.line(key))
 
     def profile(self, name: str = "") -> Profile:
         """The profile called *name*, or the default one.
@@ -132,6 +137,7 @@ def read_suite(path: Path) -> Suite:
         profiles=profiles,
         default_profile=default,
         criteria=_read_criteria(document, profiles),
+        document=document,
         **values,
     )
 

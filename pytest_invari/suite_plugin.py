@@ -5,7 +5,8 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
-import os
+import re
+import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,59 +15,62 @@ import pytest
 
 from pytest_invari.bench import Bench
 from pytest_invari.checks import Expansion, expand, select, specs_in_ids
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, counted
 from pytest_invari.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.measure import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
 from pytest_invari.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
+from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.suite import SUFFIX, Suite, find_suite, packaged_suites
+from pytest_invari.usercode import user_code
 
 __all__ = ["SuitePlugin", "make_registry", "start"]
 
 NAME = "invari-suite"
 
+_CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_]*\[.+-K\d+\]")
 
-def start(config: pytest.Config) -> None:
+
+def start(config: pytest.Config) -> bool:
     """Resolve and check everything the user asked for, then register the working plugin.
 
-    Nothing happens when no argument turns out to be ours and no suite is asked for.
+    Returns:
+        Whether there is a suite. Nothing happens when none is asked for and no argument turns out to be ours.
 
     Raises:
         pytest.UsageError: there is a mistake in it; in the controller, before any worker starts.
     """
     try:
         settings = read_settings(config)
-        suites = [find_suite(name) for name in settings.suite]
-        suites += [find_suite(path) for path in _take(config, _is_suite_file)]
-        known = {suite.name for suite in suites} | set(packaged_suites())
-        ids = [_bare(argument) for argument in _take(config, lambda each: _names_a_check(each, known))]
-        for name in dict.fromkeys(wanted.partition("::")[0] for wanted in ids):
-            if all(suite.name != name for suite in suites):
-                suites.append(find_suite(name))
+        suites, ids = _asked_for(config, settings)
         if not suites:
-            return
+            return False
         _replace_default_paths(config)
         registry = make_registry(config)
         expansion = _expand(config, suites, ids, settings, registry)
         bench = Bench(_laboratory(settings, registry), expansion.checks, settings.strict)
-        if not _is_worker(config):
+        if not hasattr(config, "workerinput"):
             bench.check()
-            _check_files(settings)
+        plugin = SuitePlugin(config, settings, expansion, bench)
+        write_at_the_end(config, settings.json, plugin.report)
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
-    config.pluginmanager.register(SuitePlugin(config, settings, expansion, bench), NAME)
+    config.pluginmanager.register(plugin, NAME)
+    return True
 
 
 def make_registry(config: pytest.Config) -> Registry:
     """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
 
     Raises:
-        InvariError: a hook gives something that is not a mapping, or a name that another has given.
+        InvariError: a hook raises, gives something that is not a mapping, or a name that another has given.
     """
     named: dict[str, object] = {}
-    for given in config.hook.pytest_invari_rerankers(config=config):
+    with user_code("hook pytest_invari_rerankers"):
+        found = config.hook.pytest_invari_rerankers(config=config)
+    for given in found:
         if not isinstance(given, Mapping):
             raise InvariError(
                 f"hook pytest_invari_rerankers returned {type(given).__name__}; it must return a mapping of "
@@ -85,15 +89,16 @@ class SuitePlugin:
     def __init__(self, config: pytest.Config, settings: Settings, expansion: Expansion, bench: Bench) -> None:
         self._config, self._settings, self._expansion, self._bench = config, settings, expansion, bench
         self._book = ResultBook({check.id: check for check in expansion.checks})
+        self._interruption = ""
 
     def pytest_report_header(self) -> str:
         """Say what is tested on what."""
         chosen = dict.fromkeys(
             f"{check.suite.name} ({check.profile.name}: {check.plan.views} views of "
-            f"{'all' if check.plan.queries is None else check.plan.queries} queries)"
+            f"{'all queries' if check.plan.queries is None else counted(check.plan.queries, 'query')})"
             for check in self._expansion.checks
         )
-        return printable(f"invari: {', '.join(chosen)}; {_count(len(self._expansion.checks), 'check')}")
+        return printable(f"invari: {', '.join(chosen)}; {counted(len(self._expansion.checks), 'check')}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
@@ -143,17 +148,37 @@ class SuitePlugin:
             return None
         return "undecided", "u", ("UNDECIDED", {"yellow": True})
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the JSON report, also when the terminal is switched off."""
-        if self._settings.json is None or _is_worker(self._config):
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say what an interrupted run has kept; how much, is not known of the workers of pytest-xdist."""
+        records = self._settings.records
+        if records is None or self._settings.replay or not isinstance(excinfo.value, KeyboardInterrupt):
             return
-        from pytest_invari.reports.json_report import make_report, write_report
+        notes = getattr(excinfo.value, "__notes__", [])
+        kept = notes[0] if notes else "the rankings that were written are kept"
+        # pytest would show it within its own line.
+        notes.clear()
+        self._interruption = f"interrupted: {kept} in {records}; the same command goes on from there"
+
+    def pytest_unconfigure(self) -> None:
+        """Tell it last, where it is not overlooked."""
+        if self._interruption:
+            print(harmless(self._interruption), file=sys.stderr)
+
+    def report(self) -> dict[str, Any]:
+        """The JSON report.
+
+        Raises:
+            InvariError: a hook that may change it raises.
+        """
+        from pytest_invari.reports.json_report import make_report
 
         report = make_report(
             self._book.results, self._book.subjects, self._expansion.left_out, self._settings
         )
-        self._config.hook.pytest_invari_update_report(config=self._config, report=report)
-        write_report(self._settings.json, report)
+        with user_code("hook pytest_invari_update_report"):
+            self._config.hook.pytest_invari_update_report(config=self._config, report=report)
+        return report
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari."""
@@ -173,6 +198,34 @@ class SuitePlugin:
         return SubjectScheduling(config, log, scopes)
 
 
+def _asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], list[str]]:
+    """The suites, from options and arguments, and the ids among the latter; a suite's name means all of it.
+
+    What is ours is taken out of pytest's test paths.
+    """
+    suites = [find_suite(name) for name in settings.suite]
+    ids = []
+    for argument in _take(config, _is_suite_file):
+        path, _, wanted = argument.partition("::")
+        suites.append(suite := find_suite(path))
+        ids.append(f"{suite.name}::{wanted}" if wanted else suite.name)
+    known = {suite.name for suite in suites} | set(packaged_suites())
+    for argument in _take(config, lambda each: _names_a_check(each, known)):
+        ids.append(wanted := _bare(argument))
+        name = wanted.partition("::")[0]
+        if all(suite.name != name for suite in suites):
+            suites.append(find_suite(name))
+    for argument in config.args:
+        # With --pyargs, a module's test may look like this too.
+        if _CHECK_ID.fullmatch(argument) and not config.getoption("pyargs"):
+            name, _, wanted = _bare(argument).partition("::")
+            raise InvariError(
+                f"{argument}: no packaged suite is called {name!r}; for one of your own add "
+                f"--invari-suite=PATH, or write PATH::{wanted}"
+            )
+    return suites, ids
+
+
 def _expand(
     config: pytest.Config, suites: list[Suite], ids: list[str], settings: Settings, registry: Registry
 ) -> Expansion:
@@ -183,7 +236,7 @@ def _expand(
             f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
         )
     expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
-    return select(expansion, ids) if ids else expansion
+    return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
 
 
 def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
@@ -200,16 +253,6 @@ def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
     return Laboratory(registry, model, records=settings.records, replay=settings.replay)
 
 
-def _check_files(settings: Settings) -> None:
-    if settings.json is not None:
-        if not settings.json.parent.is_dir():
-            raise InvariError(f"--invari-json={settings.json}: there is no folder {settings.json.parent}")
-        if settings.json.is_dir():
-            raise InvariError(f"--invari-json={settings.json}: that is a folder")
-        if not os.access(settings.json.parent, os.W_OK):
-            raise InvariError(f"--invari-json={settings.json}: the folder cannot be written to")
-
-
 def _take(config: pytest.Config, ours: Any) -> list[str]:
     """Move the arguments that are ours out of pytest's test paths."""
     taken = [argument for argument in config.args if ours(argument)]
@@ -218,7 +261,7 @@ def _take(config: pytest.Config, ours: Any) -> list[str]:
 
 
 def _is_suite_file(argument: str) -> bool:
-    return argument.endswith(SUFFIX) and Path(argument).is_file()
+    return argument.partition("::")[0].endswith(SUFFIX)
 
 
 def _names_a_check(argument: str, known: set[str]) -> bool:
@@ -237,11 +280,3 @@ def _replace_default_paths(config: pytest.Config) -> None:
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = []
         config.args_source = pytest.Config.ArgsSource.ARGS
-
-
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -19,21 +19,25 @@ _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 
 
 @contextmanager
-def user_code(what: str) -> Iterator[None]:
-    """Run the user's code in the block; *what* says which, and opens the message.
+def user_code(what: str, who: str = "") -> Iterator[None]:
+    """Run the user's code in the block; *what* says which it is.
 
     ``SystemExit`` is treated like an exception: a reranker that calls ``sys.exit`` must not end the run.
-    ``KeyboardInterrupt`` goes on, and so does an :class:`InvariError`, which is a clear line already.
+    ``KeyboardInterrupt`` goes on. An :class:`InvariError` is a clear line already; *who*, where given,
+    opens it as every other message.
 
     Raises:
         InvariError: type and message of what the block raised, with file and line of the user's own code.
     """
+    opening = f"{who}: " if who else ""
     try:
         yield
-    except InvariError:
-        raise
+    except InvariError as error:
+        if not who:
+            raise
+        raise InvariError(f"{opening}{error}") from error
     except (Exception, SystemExit) as error:
-        raise InvariError(f"{what} raised {told(error)}{_place(error)}") from error
+        raise InvariError(f"{opening}{what} raised {told(error)}{_place(error)}") from error
 
 
 def told(error: BaseException) -> str:

@@ -14,6 +14,7 @@ import pytest
 from pytest_invari.errors import InvariError
 from pytest_invari.options import Settings, read_settings
 from pytest_invari.plan import Plan
+from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import Outcome, write_section
 from pytest_invari.suite import Suite, find_suite, packaged_suites
@@ -34,14 +35,15 @@ def start(config: pytest.Config) -> None:
     try:
         settings = read_settings(config)
         suites = [find_suite(name) for name in settings.suite or packaged_suites()]
-        collected = list(promises(suites, settings))
+        plugin = SelfcheckPlugin(config, settings, list(promises(suites, settings)))
+        write_at_the_end(config, settings.json, plugin.report)
     except InvariError as error:
         raise pytest.UsageError(str(error)) from None
     # The self-check replaces the default test paths; paths the user gave are run as well.
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = []
         config.args_source = pytest.Config.ArgsSource.ARGS
-    config.pluginmanager.register(SelfcheckPlugin(config, settings, collected), NAME)
+    config.pluginmanager.register(plugin, NAME)
 
 
 def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
@@ -133,12 +135,8 @@ class SelfcheckPlugin:
         if outcomes:
             write_section(terminalreporter, outcomes)
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the JSON report."""
-        if self._settings.json is None or hasattr(self._config, "workerinput"):
-            return
-        from pytest_invari.reports.json_report import write_report
-
+    def report(self) -> dict[str, Any]:
+        """The JSON report."""
         trials = [
             {
                 "id": name,
@@ -154,7 +152,7 @@ class SelfcheckPlugin:
             }
             for name, outcome in self._outcomes.items()
         ]
-        write_report(self._settings.json, {"format": "invari-selfcheck/1", "trials": trials})
+        return {"format": "invari-selfcheck/1", "trials": trials}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:

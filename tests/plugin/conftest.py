@@ -6,6 +6,7 @@ import json
 import random
 import textwrap
 from pathlib import Path
+from typing import Any
 
 # pytester forgets the modules that a run in this process imported, and NumPy may be loaded only once.
 import numpy
@@ -84,6 +85,10 @@ class Project:
     def pytest(self, *arguments: str | Path) -> pytest.RunResult:
         """Run pytest in this process, with every warning an error."""
         return self.pytester.runpytest_inprocess(*QUIET, *STRICT, *arguments)
+
+    def stopped(self, *arguments: str | Path) -> Any:
+        """Run pytest in this process where somebody presses Ctrl-C; what it shows is left to ``capsys``."""
+        return self.pytester.inline_run(*QUIET, *STRICT, *arguments, no_reraise_ctrlc=True).ret
 
     def ids(self, *arguments: str | Path) -> list[str]:
         """The ids that a run would have, as the user would see them."""
