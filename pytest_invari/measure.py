@@ -106,9 +106,6 @@ class Laboratory:
             require_orders(
                 task.query_id, len(task.candidates), plan.views, include_canonical=plan.include_canonical
             )
-        if self._records is not None:
-            self._records.check()
-        check_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""

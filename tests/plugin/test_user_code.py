@@ -40,14 +40,26 @@ def assert_refused(result: pytest.RunResult, message: str) -> None:
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        ("def check(self): raise RuntimeError('no\\nindex')", "Mine.check() raised RuntimeError: no index ({})"),
+        (
+            "def check(self): raise RuntimeError('no\\nindex')",
+            "Mine.check() raised RuntimeError: no index ({})",
+        ),
         ("def check(self): raise SystemExit(3)", "Mine.check() raised SystemExit: 3 ({})"),
-        ("def check(self): raise Unspeakable", "Mine.check() raised Unspeakable: a message that cannot be*({})"),
-        ("def check(self): return len(3)", "Mine.check() raised TypeError: object of type 'int' has no len() ({})"),
+        (
+            "def check(self): raise Unspeakable",
+            "Mine.check() raised Unspeakable: a message that cannot be*({})",
+        ),
+        (
+            "def check(self): return len(3)",
+            "Mine.check() raised TypeError: object of type 'int' has no len() ({})",
+        ),
         ("check = True", "Mine.check() raised TypeError: 'bool' object is not callable"),
         ("def __init__(self): raise KeyError('shop')", "making it raised KeyError: 'shop' ({})"),
         ("def __init__(self): raise SystemExit", "making it raised SystemExit: no message ({})"),
-        ("def __init__(self): raise Unspeakable", "making it raised Unspeakable: a message that cannot be* ({})"),
+        (
+            "def __init__(self): raise Unspeakable",
+            "making it raised Unspeakable: a message that cannot be* ({})",
+        ),
     ],
 )
 def test_what_breaks_before_the_run_is_one_line_with_the_place(
@@ -71,8 +83,14 @@ def test_what_breaks_before_the_run_is_one_line_with_the_place(
         ("batch_requests = 'many'", "Mine.batch_requests must be a whole number, not 'many'"),
         ("batch_requests = property(lambda self: self[0])", "Mine.batch_requests raised TypeError: *({})"),
         ("def rank(self, request): raise SystemExit(3)", "*160 rankings failed*: raised SystemExit: 3"),
-        ("def rank(self, request): raise Unspeakable", "*160 rankings failed*: raised Unspeakable: a message*"),
-        ("def rank(self, request): return Ranking([[]])", "*returned a Ranking whose order is [[][[]*, not ids"),
+        (
+            "def rank(self, request): raise Unspeakable",
+            "*160 rankings failed*: raised Unspeakable: a message*",
+        ),
+        (
+            "def rank(self, request): return Ranking([[]])",
+            "*returned a Ranking whose order is [[][[]*, not ids",
+        ),
     ],
 )
 def test_what_breaks_in_the_run_fails_the_items_with_one_line(
@@ -118,10 +136,19 @@ def test_a_module_that_breaks_when_it_is_imported_is_one_line(
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("def rank(texts): return []", "needs a value for option 'texts'; a function that ranks takes (context, texts)*"),
-        ("def rank(a, b, c): return []", "needs a value for options 'a', 'b', 'c'; a function that ranks takes*"),
+        (
+            "def rank(texts): return []",
+            "needs a value for option 'texts'; a function that ranks takes (context, texts)*",
+        ),
+        (
+            "def rank(a, b, c): return []",
+            "needs a value for options 'a', 'b', 'c'; a function that ranks takes*",
+        ),
         ("def rank(*given): return given[1]", "making it raised IndexError: *; a function that ranks takes*"),
-        ("def rank(context, texts, *, top): return []", "needs a value for options 'context', 'texts', 'top'; *"),
+        (
+            "def rank(context, texts, *, top): return []",
+            "needs a value for options 'context', 'texts', 'top'; *",
+        ),
         ("def rank(): return 3", "made an object of type int, which has no method rank(request)"),
     ],
 )
