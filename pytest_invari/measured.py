@@ -67,10 +67,14 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """A metric that only all queries together have: a statistic of pooled counts, and its value."""
+    """A metric that only all queries together have: a statistic of pooled counts, and its value.
+
+    ``distance_from`` is the number that the statistic tells the distance from, where it is a distance.
+    """
 
     counts: PooledCounts
     statistic: statistics.bootstrap.Statistic
+    distance_from: float | None = None
 
     @property
     def value(self) -> float:
@@ -167,20 +171,22 @@ class Measured:
     def interval(self, name: str) -> Interval:
         """The metric over queries with its 95 % bootstrap interval.
 
-        The resampling is seeded by data set, list length, metric and reranker, so that a figure is the
-        same whatever else runs, in which order and in how many processes.
+        The resampling is seeded by data set and list length, so that all metrics and subjects on the same
+        lists share their draws, and a figure is the same whatever else runs, in which order and in how many
+        processes.
 
         Raises:
             InvariError: there is no such metric.
         """
         key = (name, "")
         if key not in self._intervals:
-            seed = self._seed(name)
             value = self.metric(name)
             self._intervals[key] = (
-                statistics.bootstrap_pooled(value.counts, value.statistic, seed)
+                statistics.bootstrap_pooled(
+                    value.counts, value.statistic, self._resamples, distance_from=value.distance_from
+                )
                 if isinstance(value, Pooled)
-                else statistics.bootstrap_mean(value.values, seed)
+                else statistics.bootstrap_mean(value.values, self._resamples, bounds=_range(name))
             )
         return self._intervals[key]
 
@@ -195,7 +201,6 @@ class Measured:
         self._require_comparable(other)
         key = (name, other.subject.reranker)
         if key not in self._intervals:
-            seed = f"{self._seed(name)} minus {other.subject.reranker}"
             new, base = self.metric(name), other.metric(name)
             places = {query_id: place for place, query_id in enumerate(other.query_ids)}
             along = np.array([places[query_id] for query_id in self.query_ids], np.intp)
@@ -204,10 +209,12 @@ class Measured:
                     np.asarray(base.counts.numerators)[along], np.asarray(base.counts.denominators)[along]
                 )
                 self._intervals[key] = statistics.bootstrap_pooled_difference(
-                    new.counts, matched, new.statistic, seed
+                    new.counts, matched, new.statistic, self._resamples
                 )
             elif isinstance(new, PerQuery) and isinstance(base, PerQuery):
-                self._intervals[key] = statistics.bootstrap_difference(new.values, base.values[along], seed)
+                self._intervals[key] = statistics.bootstrap_difference(
+                    new.values, base.values[along], self._resamples, bounds=_range(name)
+                )
         return self._intervals[key]
 
     @property
@@ -282,10 +289,13 @@ class Measured:
         for block in self.blocks:
             counts = exposure.exposure_counts(block.positions, block.ranks, k)
             top[block.queries], views[block.queries] = counts.top, counts.views
-        return Pooled(statistics.PooledCounts(top, views), partial(_DEVIATIONS[metric.family], k=k))
+        statistic = partial(_DEVIATIONS[metric.family], k=k)
+        return Pooled(statistics.PooledCounts(top, views), statistic, distance_from=k / self.plan.k)
 
-    def _seed(self, name: str) -> str:
-        return f"{self.subject.dataset}-K{self.subject.k}-{name}-{self.subject.reranker}"
+    @property
+    def _resamples(self) -> statistics.Resamples:
+        seed = f"{self.subject.dataset}-K{self.subject.k}"
+        return statistics.seeded_resamples(len(self.query_ids), seed)
 
     def _require_comparable(self, other: Measured) -> None:
         mine, theirs = self.plan, other.plan
@@ -297,6 +307,11 @@ class Measured:
                 f"{self.subject.label} and {other.subject.label} were measured on different queries or views "
                 "and cannot be compared; use one plan for both"
             )
+
+
+def _range(name: str) -> tuple[float, float]:
+    metric = metrics.parse_metric(name)
+    return metric.low, metric.high
 
 
 def _is_valid(seen: Observation) -> bool:

@@ -1,32 +1,57 @@
 """Bootstrap intervals over queries: of a mean, of a pooled statistic, and of paired differences of both.
 
-Queries are the sampling units, never views or item pairs. Each function drops the queries without a value
-and counts them. How replicates become bounds is in :mod:`pytest_invari.statistics.interval`.
+Queries are the sampling units, never views or item pairs. Every statistic here is a function of sums over
+queries, so that a replicate is that function of weighted sums, and the jackknife takes one query's part off.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_invari.statistics.interval import Interval, percentile_bounds
-from pytest_invari.statistics.resampling import resample_weights
+from pytest_invari.statistics.distribution import (
+    BCa,
+    Distribution,
+    Percentile,
+    acceleration,
+    bias_correction,
+)
+from pytest_invari.statistics.guard import guard_difference, guard_distance, guard_mean
+from pytest_invari.statistics.interval import (
+    FEWER_THAN_2_QUERIES,
+    NO_DEFINED_QUERY,
+    UNDEFINED_REPLICATES,
+    Interval,
+)
+from pytest_invari.statistics.resampling import Resamples
 
 __all__ = [
+    "Method",
     "PooledCounts",
     "Statistic",
     "bootstrap_difference",
     "bootstrap_mean",
     "bootstrap_pooled",
     "bootstrap_pooled_difference",
+    "bootstrap_sums",
+    "interval_of_replicates",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""Turns pooled ratios (..., C) into one number each (...)."""
+"""Turns rows (..., C), of sums or of pooled ratios, into one number each (...); NaN where it is undefined."""
+
+Method = Literal["bca", "percentile"]
+Guard: TypeAlias = Callable[[Distribution], Distribution]
+
+# The largest share of replicates that may be undefined.
+_UNDEFINED_SHARE = 0.05
+# Rows of leave-one-out sums held at once.
+_CHUNK_ENTRIES = 1 << 20
 
 
 class PooledCounts(NamedTuple):
@@ -40,103 +65,244 @@ class PooledCounts(NamedTuple):
 
 
 def bootstrap_mean(
-    values: ArrayLike, seed_id: str, *, replicates: int = 1000, level: float = 0.95
+    values: ArrayLike,
+    resamples: Resamples,
+    *,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    method: Method = "bca",
+    level: float = 0.95,
 ) -> Interval:
-    """The unweighted mean over queries with its percentile interval.
+    """The unweighted mean over the queries that have a value, with its interval.
 
     Args:
         values: (N,), NaN for a query without a value.
-        seed_id: names what is measured; it seeds the resampling.
-        replicates: B, the number of resamples.
+        resamples: of the N queries; statistics that share them are paired.
+        bounds: the range of the values; finite ones allow the guard against rare events.
+        method: "bca" with its guard, or the plain "percentile" interval of P2, without.
         level: the two-sided confidence level.
     """
-    given = np.asarray(values, np.float64)
-    if given.ndim != 1:
-        raise ValueError(f"values must be one a query, not of shape {given.shape}")
-    kept = given[~np.isnan(given)]
-    # Deviations from one of the values: where all are equal every replicate is exactly that value.
-    origin = kept[0] if kept.size else 0.0
-    deviations = kept - origin
-
-    def mean(weights: Floats) -> Floats:
-        means: Floats = origin + weights @ deviations / len(kept)
-        return means
-
-    return _interval(mean, len(kept), len(given) - len(kept), seed_id, replicates, level)
+    given = _one_a_query(values)
+    return _mean(given, resamples, lambda kept: lambda it: guard_mean(it, kept, *bounds), method, level)
 
 
 def bootstrap_difference(
-    new: ArrayLike, base: ArrayLike, seed_id: str, *, replicates: int = 1000, level: float = 0.95
+    new: ArrayLike,
+    base: ArrayLike,
+    resamples: Resamples,
+    *,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    method: Method = "bca",
+    level: float = 0.95,
 ) -> Interval:
-    """The mean of new − base over the same queries, with its percentile interval.
+    """The mean of new − base over the queries that have a value in both, with its interval.
 
     Args:
-        new, base: (N,) each, aligned by query; a query without a value in either is dropped.
-        seed_id, replicates, level: as in :func:`bootstrap_mean`.
+        new, base: (N,) each, aligned by query.
+        bounds: the range of the values, not of their differences.
+        resamples, method, level: as in :func:`bootstrap_mean`.
     """
-    first, second = np.asarray(new, np.float64), np.asarray(base, np.float64)
+    first, second = _one_a_query(new), _one_a_query(base)
     if first.shape != second.shape:
         raise ValueError(f"a paired difference needs the same queries, not {first.shape} and {second.shape}")
-    return bootstrap_mean(first - second, seed_id, replicates=replicates, level=level)
+    return _mean(
+        first - second, resamples, lambda kept: lambda it: guard_difference(it, kept, *bounds), method, level
+    )
 
 
 def bootstrap_pooled(
-    counts: PooledCounts, statistic: Statistic, seed_id: str, *, replicates: int = 1000, level: float = 0.95
+    counts: PooledCounts,
+    statistic: Statistic,
+    resamples: Resamples,
+    *,
+    distance_from: float | None = None,
+    method: Method = "bca",
+    level: float = 0.95,
 ) -> Interval:
-    """A statistic of the ratios Σ numerators / Σ denominators over queries, with its percentile interval.
-
-    A statistic that is not linear, such as a largest deviation, is biased away from 0, and its replicates
-    once more: the interval may then lie above the estimate. It errs on the side of finding a deviation.
+    """A statistic of the ratios Σ numerators / Σ denominators over queries, with its interval.
 
     Args:
-        counts: of each query; one whose denominator is 0 is dropped.
+        counts: of each query; one whose denominator is 0 has no value.
         statistic: a function of ratios (..., C) along their last axis.
-        seed_id, replicates, level: as in :func:`bootstrap_mean`.
+        distance_from: where the statistic is a norm of the ratios less a number, such as their largest
+            deviation from it, that number. Noise makes a distance larger and resampling makes it larger once
+            more, which BCa does not mend: the bounds are then percentiles, the lower with a guard.
+        resamples, method, level: as in :func:`bootstrap_mean`.
     """
-    (ratios,), kept, dropped = _pooled_ratios([counts])
-    return _interval(lambda weights: statistic(ratios(weights)), kept, dropped, seed_id, replicates, level)
+    columns, kept = _pooled_columns([counts])
+    total = columns.sum(axis=0)
+
+    def from_truth(sums: Floats) -> Floats:
+        return statistic(_ratios(sums) - _ratios(total) + (distance_from or 0.0))
+
+    def guard(distribution: Distribution) -> Distribution:
+        noise = np.concatenate([from_truth(block @ columns) for block in resamples.blocks()])
+        return guard_distance(distribution, float(statistic(_ratios(total))), noise, int(kept.sum()))
+
+    is_guarded = method == "bca" and distance_from is not None
+    return bootstrap_sums(
+        columns,
+        lambda sums: statistic(_ratios(sums)),
+        resamples,
+        defined=kept,
+        method="percentile" if is_guarded else method,
+        guard=guard if is_guarded else None,
+        level=level,
+    )
 
 
 def bootstrap_pooled_difference(
     new: PooledCounts,
     base: PooledCounts,
     statistic: Statistic,
-    seed_id: str,
+    resamples: Resamples,
     *,
-    replicates: int = 1000,
+    method: Method = "bca",
     level: float = 0.95,
 ) -> Interval:
     """A pooled statistic of new minus that of base, both resampled by the same draws.
 
     Args:
-        new, base: aligned by query; a query whose denominator is 0 in either is dropped.
-        statistic, seed_id, replicates, level: as in :func:`bootstrap_pooled`.
+        new, base: aligned by query; a query whose denominator is 0 in either has no value.
+        statistic, resamples, method, level: as in :func:`bootstrap_pooled`.
     """
-    (first, second), kept, dropped = _pooled_ratios([new, base])
+    columns, kept = _pooled_columns([new, base])
+    middle = np.asarray(new.numerators).shape[1] + 1
 
-    def difference(weights: Floats) -> Floats:
-        return statistic(first(weights)) - statistic(second(weights))
+    def difference(sums: Floats) -> Floats:
+        return statistic(_ratios(sums[..., :middle])) - statistic(_ratios(sums[..., middle:]))
 
-    return _interval(difference, kept, dropped, seed_id, replicates, level)
+    return bootstrap_sums(columns, difference, resamples, defined=kept, method=method, level=level)
 
 
-def _interval(
-    weighted: Statistic, count: int, undefined: int, seed_id: str, replicates: int, level: float
+def bootstrap_sums(
+    columns: Floats,
+    statistic: Statistic,
+    resamples: Resamples,
+    *,
+    defined: NDArray[np.bool_],
+    method: Method = "bca",
+    guard: Guard | None = None,
+    level: float = 0.95,
 ) -> Interval:
-    """The interval of a function of query weights (..., count); weight 1 for all gives the estimate."""
-    estimate = float(weighted(np.ones((1, count)))[0]) if count else float("nan")
+    """A statistic of sums over queries, with its interval.
+
+    Args:
+        columns: (N, C), what each query adds to each sum; zeros for a query without a value.
+        statistic: a function of sums (..., C) along their last axis.
+        defined: (N,), which queries have a value.
+        guard: what widens the distribution that *method* makes of the replicates.
+        resamples, method, level: as in :func:`bootstrap_mean`.
+    """
+    if len(columns) != resamples.count:
+        raise ValueError(f"resamples of {resamples.count} queries do not fit values of {len(columns)}")
+    count = int(defined.sum())
+    undefined = len(defined) - count
+    total = columns.sum(axis=0)
+    estimate = float(statistic(total[None])[0]) if count else math.nan
     if count < 2:
-        return Interval.without_bounds(estimate, count, undefined, "percentile", level)
-    drawn = np.concatenate([weighted(block) for block in resample_weights(count, replicates, seed_id)])
-    low, high = percentile_bounds(drawn, level)
-    error = float((drawn - estimate).std(ddof=1)) if replicates > 1 else float("nan")
+        reason = FEWER_THAN_2_QUERIES if count else NO_DEFINED_QUERY
+        return Interval(estimate, math.nan, math.nan, count, undefined, method, reason, level=level)
+    drawn = np.concatenate([statistic(block @ columns) for block in resamples.blocks()])
+
+    def distribution(replicates: Floats) -> Distribution:
+        made: Distribution = Percentile(replicates)
+        if method == "bca":
+            jackknife = _jackknife(columns[defined], total, statistic)
+            made = BCa(replicates, bias_correction(replicates, estimate), acceleration(jackknife), count)
+        return made if guard is None else guard(made)
+
+    return interval_of_replicates(estimate, drawn, count, undefined, distribution, method, level)
+
+
+def interval_of_replicates(
+    estimate: float,
+    drawn: Floats,
+    count: int,
+    undefined: int,
+    distribution: Callable[[Floats], Distribution],
+    method: str,
+    level: float = 0.95,
+) -> Interval:
+    """The interval of *drawn* replicates (B,), of which NaN are dropped and counted.
+
+    More than 5 % of them undefined leave the interval undefined. *distribution* takes the others, sorted.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, not {level}")
+    replicates = np.sort(drawn[~np.isnan(drawn)])
+    dropped = len(drawn) - len(replicates)
+    if dropped > _UNDEFINED_SHARE * len(drawn):
+        return Interval(
+            estimate,
+            math.nan,
+            math.nan,
+            count,
+            undefined,
+            method,
+            UNDEFINED_REPLICATES,
+            level=level,
+            replicates=len(drawn),
+            undefined_replicates=dropped,
+        )
+    found = distribution(replicates)
+    spread = (replicates - estimate).std(ddof=1) if len(replicates) > 1 else math.nan
     return Interval(
-        estimate, low, high, count, undefined, standard_error=error, level=level, replicates=replicates
+        estimate,
+        found.quantile((1 - level) / 2),
+        found.quantile((1 + level) / 2),
+        count,
+        undefined,
+        found.method,
+        standard_error=float(spread * math.sqrt(count / (count - 1))),
+        level=level,
+        replicates=len(drawn),
+        undefined_replicates=dropped,
+        distribution=found,
     )
 
 
-def _pooled_ratios(parts: list[PooledCounts]) -> tuple[list[Statistic], int, int]:
-    """For each part its ratios as a function of query weights; the queries kept and those dropped."""
+def _mean(
+    values: Floats, resamples: Resamples, guard: Callable[[Floats], Guard], method: Method, level: float
+) -> Interval:
+    defined = ~np.isnan(values)
+    kept = values[defined]
+    # Deviations from one of the values: where all are equal every replicate is exactly that value.
+    origin = kept[0] if kept.size else 0.0
+    columns = np.stack([np.where(defined, values - origin, 0.0), defined], axis=1)
+
+    def mean(sums: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            means: Floats = origin + sums[..., 0] / sums[..., 1]
+        return means
+
+    return bootstrap_sums(
+        columns,
+        mean,
+        resamples,
+        defined=defined,
+        method=method,
+        guard=guard(kept) if method == "bca" else None,
+        level=level,
+    )
+
+
+def _jackknife(columns: Floats, total: Floats, statistic: Statistic) -> Floats:
+    """The statistic (n,) without each of the queries in turn; those without a value change nothing."""
+    step = max(1, _CHUNK_ENTRIES // max(1, columns.shape[1]))
+    parts = [statistic(total - columns[start : start + step]) for start in range(0, len(columns), step)]
+    values = np.concatenate(parts)
+    return values[~np.isnan(values)]
+
+
+def _ratios(sums: Floats) -> Floats:
+    """Numerators over the denominator, which is the last column."""
+    with np.errstate(invalid="ignore"):
+        ratios: Floats = sums[..., :-1] / sums[..., -1:]
+    return ratios
+
+
+def _pooled_columns(parts: list[PooledCounts]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Numerators and denominator of each part side by side, and which queries have a value in all parts."""
     tops = [np.asarray(part.numerators, np.float64) for part in parts]
     totals = [np.asarray(part.denominators, np.float64) for part in parts]
     count = len(totals[0])
@@ -144,9 +310,12 @@ def _pooled_ratios(parts: list[PooledCounts]) -> tuple[list[Statistic], int, int
         shapes = ", ".join(f"{top.shape} of {total.shape}" for top, total in zip(tops, totals, strict=True))
         raise ValueError(f"pooled counts must be (queries, cells) of (queries,), not {shapes}")
     kept = np.all([total > 0 for total in totals], axis=0)
+    sides = [np.column_stack([top, total]) for top, total in zip(tops, totals, strict=True)]
+    return np.where(kept[:, None], np.concatenate(sides, axis=1), 0.0), kept
 
-    def ratios(top: Floats, total: Floats) -> Statistic:
-        return lambda weights: (weights @ top) / (weights @ total)[..., None]
 
-    functions = [ratios(top[kept], total[kept]) for top, total in zip(tops, totals, strict=True)]
-    return functions, int(kept.sum()), int(count - kept.sum())
+def _one_a_query(values: ArrayLike) -> Floats:
+    given = np.asarray(values, np.float64)
+    if given.ndim != 1:
+        raise ValueError(f"values must be one a query, not of shape {given.shape}")
+    return given

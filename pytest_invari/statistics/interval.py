@@ -1,17 +1,17 @@
-"""An interval estimate, and the rules that turn bootstrap replicates into its two bounds."""
+"""An interval estimate over queries, with the p-values that belong to its bounds."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from pytest_invari.statistics.distribution import Distribution
 
-__all__ = ["FEWER_THAN_2_QUERIES", "NO_DEFINED_QUERY", "Interval", "percentile_bounds"]
+__all__ = ["FEWER_THAN_2_QUERIES", "NO_DEFINED_QUERY", "UNDEFINED_REPLICATES", "Interval"]
 
 NO_DEFINED_QUERY = "no_defined_query"
 FEWER_THAN_2_QUERIES = "fewer_than_2_queries"
+UNDEFINED_REPLICATES = "undefined_replicates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,11 @@ class Interval:
 
     ``n`` queries had a value and ``undefined`` had none. ``low`` and ``high`` are NaN exactly when there is a
     ``reason`` code; no comparison with NaN is true, so an undefined interval settles nothing. The estimate
-    of a single query stands although its interval is undefined. ``standard_error`` is the standard deviation
-    of the replicates. ``level`` is two-sided.
+    of a single query stands although its interval is undefined. ``method`` is "bca" or "percentile", with
+    "+guard" where a guard is in force. ``standard_error`` is the standard deviation of the replicates times
+    sqrt(n / (n−1)), which resampling n queries leaves out. ``level`` is two-sided. Of ``replicates``,
+    ``undefined_replicates`` were dropped, because nothing in them had a value. ``distribution`` gives other
+    bounds and p-values.
     """
 
     estimate: float
@@ -34,31 +37,27 @@ class Interval:
     standard_error: float = math.nan
     level: float = 0.95
     replicates: int = 0
+    undefined_replicates: int = 0
+    distribution: Distribution | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if (self.reason is None) == (math.isnan(self.low) or math.isnan(self.high)):
             raise ValueError("a reason code belongs to an interval without bounds and to no other")
-
-    @classmethod
-    def without_bounds(cls, estimate: float, n: int, undefined: int, method: str, level: float) -> Interval:
-        """The interval of too few queries, n = 0 or 1."""
-        reason = NO_DEFINED_QUERY if n == 0 else FEWER_THAN_2_QUERIES
-        return cls(estimate, math.nan, math.nan, n, undefined, method, reason, level=level)
 
     @property
     def defined(self) -> bool:
         """Whether there are bounds."""
         return self.reason is None
 
+    def probability_at_most(self, value: float) -> float:
+        """The one-sided p-value of the claim that the true value is above *value*.
 
-def percentile_bounds(replicates: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """The quantiles (1 ± level)/2 of bootstrap *replicates* (B,), by linear interpolation.
+        It is (1 − level) / 2 where *value* is ``low`` and smaller below it. Where replicates tie at *value*,
+        all of them count, so that it is below (1 − level) / 2 exactly when ``low`` is above *value*. It is
+        never nearer to 0 than 1 / (B + 1). NaN for an interval without a distribution.
+        """
+        return math.nan if self.distribution is None else self.distribution.at_most(value)
 
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3.
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level}")
-    if np.isnan(replicates).any():
-        raise ValueError("a statistic was undefined on a resample; drop the queries that make it so")
-    low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    def probability_at_least(self, value: float) -> float:
+        """The one-sided p-value of the claim that the true value is below *value*; see above, mirrored."""
+        return math.nan if self.distribution is None else self.distribution.at_least(value)

@@ -264,23 +264,26 @@ def test_figures_do_not_depend_on_what_was_asked_before(tasks: TaskSet) -> None:
     assert first == second
 
 
-def test_the_seed_names_data_set_length_metric_and_reranker(tasks: TaskSet) -> None:
+def test_the_draws_are_named_by_data_set_and_length_alone(tasks: TaskSet) -> None:
     measured = measure(Noisy(), tasks)
     base = measure(Noisy(0.1), tasks, name="steady")
     new, old = measured.metric("loc"), base.metric("loc")
     assert isinstance(new, PerQuery)
     assert isinstance(old, PerQuery)
-    assert measured.interval("loc") == statistics.bootstrap_mean(new.values, "films-K5-loc-noisy")
-    assert measured.interval("loc") != statistics.bootstrap_mean(new.values, "films-K5-loc-other")
+    draws = statistics.seeded_resamples(8, "films-K5")
+    assert measured.interval("loc") == statistics.bootstrap_mean(new.values, draws, bounds=(-1, 1))
+    assert base.interval("loc") == statistics.bootstrap_mean(old.values, draws, bounds=(-1, 1))
     assert measured.difference(base, "loc") == statistics.bootstrap_difference(
-        new.values, old.values, "films-K5-loc-noisy minus steady"
+        new.values, old.values, draws, bounds=(-1, 1)
     )
 
 
 @pytest.mark.parametrize("name", EVERY_METRIC)
 def test_the_difference_from_itself_is_nothing(tasks: TaskSet, name: str) -> None:
     interval = measure(Noisy(), tasks).difference(measure(Noisy(), tasks), name)
-    assert (interval.estimate, interval.low, interval.high) == (0.0, 0.0, 0.0)
+    # Where a metric is bounded, eight equal queries do not show that others would be equal too.
+    assert (interval.estimate, interval.low) == (0.0, -interval.high)
+    assert (interval.high > 0) == (interval.method == "bca+guard")
 
 
 @pytest.mark.parametrize("name", ["loc", "ndcg@2", "exposure_deviation@2"])

@@ -12,12 +12,13 @@ from typing import Any
 import numpy
 import pyarrow.parquet
 import pytest
+import scipy.special
 import tabulate
 import tqdm
 
 import pytest_invari.suite_plugin
 
-LOADED = (numpy, pyarrow.parquet, tabulate, tqdm, pytest_invari.suite_plugin)
+LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.suite_plugin)
 
 STRICT = ("-W", "error", "--strict-markers", "--strict-config")
 # These two import themselves anew in every run, which takes longer than the run.

@@ -126,8 +126,7 @@ def test_a_seed_draws_other_views_and_the_same_ones_again(project: Project) -> N
 
 def test_the_baseline_is_replaced(project: Project) -> None:
     result = project.run("--invari-baseline=constant", "-k", "vs_baseline")
-    result.stdout.fnmatch_lines(["*loc minus constant's must be above 0*"])
-    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*loc minus constant's must be above 0*", "*1 undecided in *"])
 
 
 def test_a_reranker_is_not_compared_with_itself(project: Project) -> None:

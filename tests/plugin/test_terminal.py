@@ -44,7 +44,7 @@ def test_the_table_has_the_papers_metrics_and_the_cost(project: Project) -> None
 
 def test_cells_are_estimate_interval_and_n(project: Project) -> None:
     result = project.run()
-    result.stdout.fnmatch_lines(["LOC *1.000 [[]1.000, 1.000[]] n=32 * 0.*[[]-0.*, 0.*[]] n=32"])
+    result.stdout.fnmatch_lines(["LOC *1.000 [[]0.782, 1.000[]] n=32 * 0.*[[]-0.*, 0.*[]] n=32"])
 
 
 def test_each_criterion_has_a_verdict_its_figure_and_its_bound(project: Project) -> None:
