@@ -75,8 +75,8 @@ def _rules_of_keys() -> Iterator[Schema]:
 
 def _ranges() -> Iterator[Schema]:
     """For each range that metrics have, the bounds and distances that can be meant."""
-    for low, high in dict.fromkeys((metric.low, metric.high) for metric in METRICS.values()):
-        families = [metric.family for metric in METRICS.values() if (metric.low, metric.high) == (low, high)]
+    for low, high in sorted({(metric.low, metric.high) for metric in METRICS.values()}):
+        families = sorted(each.family for each in METRICS.values() if (each.low, each.high) == (low, high))
         properties: Schema = {"at_least": {"exclusiveMinimum": low}, "at_most": {"minimum": low}}
         if math.isfinite(high):
             # The list length, which may stand for a number, lies beyond every such range.
