@@ -16,7 +16,7 @@ from pytest_invari.metrics.packed import (
     views_where,
 )
 
-__all__ = ["margins", "preference_counts", "preferences", "tie_rate", "wins"]
+__all__ = ["margins", "minority", "preference_counts", "preferences", "tie_rate", "wins"]
 
 
 def wins(ranks: Integers) -> Integers:
@@ -75,6 +75,17 @@ def margins(counts: Integers, views: int, items: int) -> Integers:
     row[second, first] = np.arange(pairs, 2 * pairs)
     matrix: Integers = signed[row]
     return matrix
+
+
+def minority(counts: Integers, views: int) -> Integers:
+    """The doubled number of (view, item pair) that contradict the majority of their own pair, int64 (N,).
+
+    Args:
+        counts: (N, L) doubled win counts as :func:`wins` gives them.
+        views: M, the number of views they count.
+    """
+    least: Integers = np.minimum(counts, 2 * views - counts).sum(axis=1, dtype=np.int64)
+    return least
 
 
 def preference_counts(ranks: Integers) -> Iterator[tuple[slice, Integers, Integers]]:

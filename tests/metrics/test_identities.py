@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.metrics.arrays import Integers
-from pytest_invari.metrics.gpi import gpi
+from pytest_invari.metrics.gpi import gpi, gpi_exact
 from pytest_invari.metrics.loc import loc
 from pytest_invari.metrics.ppi import ppi, ppi_of_pairs
 from pytest_invari.metrics.preference import preferences, wins
@@ -106,6 +106,33 @@ def test_loc_bounds_gpi_from_both_sides(arrays: tuple[Integers, Integers]) -> No
     ]
     assert all(low <= high + NEAR for low, high in pairwise(ladder))
     assert exact <= result.values[0] + NEAR
+
+
+@pytest.mark.parametrize(("views", "items"), [(2, 20), (5, 12), (8, 20), (3, 30)])
+def test_loc_bounds_exact_gpi_of_longer_lists(views: int, items: int) -> None:
+    ranks = random_rankings(10, views, items)
+    gap = 1 - loc(ranks).values
+    exact = gpi_exact(ranks)
+    ladder = [(views - 1) / (4 * views) * gap, exact.lower_bound, exact.values]
+    ladder.append((views - 1) / (2 * views) * gap)
+    assert all((low <= high + NEAR).all() for low, high in pairwise(ladder))
+    if views == 2:
+        assert exact.values == pytest.approx(gap / 4, abs=NEAR)
+        assert exact.values.tolist() == gpi(ranks).values.tolist() == exact.lower_bound.tolist()
+
+
+def test_exact_gpi_is_the_certificate_exactly_for_acyclic_majorities() -> None:
+    # Few enough items that about half of the queries have a cycle.
+    ranks = random_rankings(60, 5, 4)
+    exact = gpi_exact(ranks)
+    acyclic = [is_acyclic(ranks[n : n + 1]) for n in range(len(ranks))]
+    assert (exact.values == exact.lower_bound).tolist() == acyclic
+    assert {True, False} == set(acyclic)
+
+
+def random_rankings(queries: int, views: int, items: int) -> Integers:
+    random = np.random.default_rng(items)
+    return np.argsort(random.random((queries, views, items)), axis=-1).astype(np.int16)
 
 
 @identity
