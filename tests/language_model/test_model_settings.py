@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_invari.errors import InvariError
+from pytest_invari.protocol import Candidate, Context, RankingError, Request
 from pytest_invari.registry import Build, ModelSettings, Registry
 from pytest_invari.rerankers.language_model.conversion import _checksum, _is_complete
 from pytest_invari.rerankers.language_model.labels import audit_labels, find_labels
@@ -101,6 +102,62 @@ def test_labels_go_beyond_the_alphabet() -> None:
     assert audit_labels(tokens, [label for label, _ in more], " ") == more
     with pytest.raises(InvariError, match="need 5000 labels"):
         find_labels(tokens, 5000, " ")
+
+
+def test_labels_are_bound_as_the_option_or_else_the_plan_says() -> None:
+    request = Request("q", Context(), tuple(Candidate(item, "") for item in "wxyz"))
+    backward = request.select("zyxw")
+
+    def letters(model: ListwiseLanguageModel, asked: Request) -> dict[str, str]:
+        bound = model.bound_labels(asked.labelled(model.label_binding))
+        return {item: label for item, (label, _) in zip(asked.ids, bound, strict=True)}
+
+    by_item, by_place, redrawn = (
+        built(k=4, scorer="label_logprob", labels=binding) for binding in ("item", "position", "redrawn")
+    )
+    assert letters(by_item, request) == letters(by_item, backward)
+    assert (
+        list(letters(by_place, request).values()) == list(letters(by_place, backward).values()) == [*"ABCD"]
+    )
+    assert letters(redrawn, request) != letters(redrawn, backward)
+    for model in (by_item, redrawn):
+        whole = request.labelled(model.label_binding)
+        part = letters(model, whole.select("yx"))
+        assert part == {item: label for item, label in letters(model, whole).items() if item in "xy"}
+    fingerprints = [dict(model.fingerprint()) for model in (by_item, by_place, redrawn)]
+    assert [each["labels"] for each in fingerprints] == ["item", "position", "redrawn"]
+
+    def planned(**options: Any) -> ListwiseLanguageModel:
+        tasks = TaskSet.of("none", ())
+        return make(Build(ModelSettings(), tasks, 4, Registry(), labels="redrawn"), **options)
+
+    assert planned(scorer="label_logprob").label_binding == "redrawn"
+    assert planned(scorer="label_logprob", labels="item").label_binding == "item"
+    # A prompt without labels is the same whatever the plan says of them.
+    assert planned().label_binding is None
+    assert planned().fingerprint() == built(k=4).fingerprint()
+
+
+def test_a_list_longer_than_its_labels_fails_by_name() -> None:
+    model = built(k=3, scorer="label_logprob")
+    request = Request("long", Context(), tuple(Candidate(item, "") for item in "wxyz"))
+    with pytest.raises(RankingError, match="query 'long': labels were found for lists of 3"):
+        model.rank(request)
+    assert "engine" not in model.__dict__
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"),
+    [
+        ("scorer", "item_likelihood, label_logprob, constrained"),
+        ("labels", "item, position, redrawn or none"),
+    ],
+)
+def test_choices_are_named(option: str, choices: str) -> None:
+    registry = Registry()
+    build = Build(ModelSettings(), TaskSet.of("none", ()), 3, registry)
+    with pytest.raises(InvariError, match=f"option '{option}' must be one of {choices}, not 'other'"):
+        registry.build(f"zero_shot:{option}=other", build)
 
 
 @pytest.mark.parametrize(
