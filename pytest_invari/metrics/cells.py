@@ -9,9 +9,8 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Integers, require_shape
 from pytest_invari.metrics.packed import Words, count_views, has_ties, item_pairs, views_last, views_where
-from pytest_invari.metrics.ppi import position_buckets
 
-__all__ = ["CellCounts", "cell_counts"]
+__all__ = ["CellCounts", "cell_counts", "position_buckets"]
 
 
 class CellCounts(NamedTuple):
@@ -46,6 +45,11 @@ def cell_counts(positions: Integers, ranks: Integers, buckets: int = 3) -> Itera
             cell = views_of_first & bucket_of_second[second]
             seen, won = count_views(cell), count_views(above & cell)
             yield CellCounts(seen, won, seen - won if below is None else count_views(below & cell))
+
+
+def position_buckets(items: int, buckets: int = 3) -> Integers:
+    """The bucket ⌊p·B/K⌋ of each of the K input positions (K,); the first ones are the larger."""
+    return np.minimum(np.arange(items) * buckets // max(items, 1), buckets - 1)
 
 
 def _bucket_views(positions: Integers, buckets: int) -> list[Words]:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_shape, too_small
-from pytest_invari.metrics.ppi import position_buckets, ppi
+from pytest_invari.metrics.cells import position_buckets
+from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.preference import preference_counts
 
 __all__ = ["ppi_excess", "ppi_null"]

@@ -7,18 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from pytest_invari.metrics.arrays import Bools, Floats, Integers, PerQuery, require_shape, too_small
-from pytest_invari.metrics.packed import (
-    Words,
-    count_views,
-    has_ties,
-    item_pairs,
-    pair_chunks,
-    views_last,
-    views_where,
-)
+from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_shape, too_small
+from pytest_invari.metrics.cells import cell_counts
+from pytest_invari.metrics.packed import pair_chunks
 
-__all__ = ["NO_PAIR_WITH_2_CELLS", "PairInstability", "position_buckets", "ppi", "ppi_of_pairs"]
+__all__ = ["NO_PAIR_WITH_2_CELLS", "PairInstability", "ppi", "ppi_of_pairs"]
 
 NO_PAIR_WITH_2_CELLS = "no_pair_with_2_cells"
 
@@ -95,52 +88,20 @@ def ppi_of_pairs(
     """
     if buckets < 1 or min_observations < 1:
         raise ValueError("buckets and min_observations must be at least 1")
-    items = require_shape(ranks, positions)[2]
-    first, second = item_pairs(items)
-    rows = views_last(ranks)
-    above = views_where(rows[first] < rows[second])
-    below = views_where(rows[first] > rows[second]) if has_ties(ranks) else None
-    shown = _bucket_views(positions, buckets)
-    highest = np.zeros(above.shape[:-1])
-    lowest = np.ones(above.shape[:-1])
-    cells = np.zeros(above.shape[:-1], np.int16)
-    for bucket_of_first in shown:
-        views_of_first = bucket_of_first[first]
-        for bucket_of_second in shown:
-            cell = views_of_first & bucket_of_second[second]
-            share, counted = _share_above(cell, above, below, min_observations)
-            # These two pass over an undefined share.
-            np.fmax(highest, share, out=highest)
-            np.fmin(lowest, share, out=lowest)
-            cells += counted
+    queries, _, items = require_shape(ranks, positions)
+    shape = (items * (items - 1) // 2, queries)
+    highest, lowest = np.zeros(shape), np.ones(shape)
+    cells = np.zeros(shape, np.int16)
+    for seen, above, below in cell_counts(positions, ranks, buckets):
+        counted = seen >= min_observations
+        with np.errstate(invalid="ignore"):
+            share = (seen + above - below) / (2 * seen)
+        if min_observations > 1:
+            share[~counted] = np.nan
+        # These two pass over an undefined share.
+        np.fmax(highest, share, out=highest)
+        np.fmin(lowest, share, out=lowest)
+        cells += counted
     spread = np.where(cells >= 2, highest - lowest, 0.0)
     # Rows of their own, so that a query's sum rounds the same in every batch.
     return np.ascontiguousarray(spread.T), np.ascontiguousarray(cells.T)
-
-
-def position_buckets(items: int, buckets: int = 3) -> Integers:
-    """The bucket ⌊p·B/K⌋ of each of the K input positions (K,); the first ones are the larger."""
-    return np.minimum(np.arange(items) * buckets // max(items, 1), buckets - 1)
-
-
-def _bucket_views(positions: Integers, buckets: int) -> list[Words]:
-    """For each bucket that has positions, the views (K, N, words) that show an item there."""
-    used, bucket_of = np.unique(position_buckets(positions.shape[-1], buckets), return_inverse=True)
-    rows = views_last(bucket_of[positions])
-    return [views_where(rows == bucket) for bucket in range(len(used))]
-
-
-def _share_above(
-    cell: Words, above: Words, below: Words | None, min_observations: int
-) -> tuple[Floats, Bools]:
-    """Among the views of each *cell*, the share with i above j, NaN where too few; and where enough."""
-    seen = count_views(cell)
-    counted = seen >= min_observations
-    with np.errstate(invalid="ignore"):
-        if below is None:
-            share = count_views(above & cell) / seen
-        else:
-            share = (seen + count_views(above & cell) - count_views(below & cell)) / (2 * seen)
-    if min_observations > 1:
-        share[~counted] = np.nan
-    return share, counted

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.metrics.arrays import Integers
+from pytest_invari.metrics.cells import position_buckets
 from pytest_invari.metrics.gpi import consensus, gpi
 from pytest_invari.metrics.loc import loc
-from pytest_invari.metrics.ppi import position_buckets, ppi, ppi_of_pairs
+from pytest_invari.metrics.ppi import ppi, ppi_of_pairs
 from pytest_invari.metrics.preference import preferences, tie_rate, wins
 
 Views = list[list[int]]

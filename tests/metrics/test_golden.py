@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from pytest_invari.metrics.arrays import QueryArrays, query_arrays, ranks_from_scores
+from pytest_invari.metrics.cells import position_buckets
 from pytest_invari.metrics.exposure import exposure
 from pytest_invari.metrics.gpi import consensus, gpi
 from pytest_invari.metrics.loc import loc
-from pytest_invari.metrics.ppi import position_buckets, ppi, ppi_of_pairs
+from pytest_invari.metrics.ppi import ppi, ppi_of_pairs
 from pytest_invari.metrics.preference import preferences, tie_rate, wins
 
 FOLDER = Path(__file__).parents[1] / "golden"

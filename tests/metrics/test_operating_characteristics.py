@@ -14,9 +14,10 @@ import pytest
 
 from pytest_invari.metrics.arrays import Floats, Integers
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.cells import position_buckets
 from pytest_invari.metrics.loc import loc
 from pytest_invari.metrics.nulls import ppi_excess, ppi_null
-from pytest_invari.metrics.ppi import position_buckets, ppi
+from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.split_instability import ppi_split
 from pytest_invari.statistics.pairings import mean_over_pairings
 
