@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_invari.metrics.agreement_gap import AgreementGap
 from pytest_invari.metrics.arrays import Floats, Integers, ranks_from_scores
-from pytest_invari.metrics.label_agreement import LabelAgreement, label_agreement
+from pytest_invari.metrics.label_agreement import label_agreement
 
 Views = list[list[int]]
 Drawn = tuple[Integers, Integers]
@@ -143,7 +144,7 @@ def test_the_gap_of_labels_that_matter_does_not_depend_on_the_number_of_views() 
     assert many.mean > 0.1
 
 
-def simulated(noise: float, views: int, of_label: Callable[[Integers], Floats]) -> LabelAgreement:
+def simulated(noise: float, views: int, of_label: Callable[[Integers], Floats]) -> AgreementGap:
     random = np.random.default_rng(views)
     labels = redrawn(views, 1500, views, 8)
     worth = random.normal(size=(1500, 1, 8)) + noise * random.normal(size=labels.shape)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
+from pytest_invari.metrics.agreement_gap import AgreementGap
 from pytest_invari.metrics.arrays import Integers
-from pytest_invari.metrics.label_agreement import LabelAgreement, label_agreement
+from pytest_invari.metrics.label_agreement import label_agreement
 from pytest_invari.metrics.loc import loc
 from pytest_invari.protocol import (
     Candidate,
@@ -48,7 +49,7 @@ class ByLabel:
         return Ranking.from_scores(request, {item: -float(label) for item, label in labels.items()})
 
 
-def agreement(requests: Sequence[Request], rankings: Sequence[Ranking]) -> tuple[LabelAgreement, float]:
+def agreement(requests: Sequence[Request], rankings: Sequence[Ranking]) -> tuple[AgreementGap, float]:
     """Label agreement and LOC of each query, from what records keep: input, output and diagnostics."""
     labels, ranks = defaultdict(list), defaultdict(list)
     for request, ranking in zip(requests, rankings, strict=True):
