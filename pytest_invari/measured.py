@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_invari import metrics, statistics
+from pytest_invari.blocks import Block, Member, compute, make_block
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics import effectiveness, exposure
-from pytest_invari.metrics.arrays import Bools, Integers, PerQuery, merge, query_arrays
-from pytest_invari.metrics.gpi import gpi
-from pytest_invari.metrics.loc import loc
-from pytest_invari.metrics.ppi import ppi
-from pytest_invari.metrics.preference import tie_rate
+from pytest_invari.metrics import exposure
+from pytest_invari.metrics.arrays import Integers, PerQuery, merge, query_arrays
+from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.protocol import label_order
+from pytest_invari.statistics.pairings import pairing_p_value
 from pytest_invari.views import shuffled
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_invari.statistics import Interval, PooledCounts
     from pytest_invari.tasks import TaskSet
 
-__all__ = ["Block", "Failure", "Measured", "Pooled"]
+__all__ = ["Failure", "Measured", "Pooled"]
 
 FAILED_VIEWS = "failed_views"
 # A ranking of the reranker's own making is one; "repaired" is what it says it has put right itself.
@@ -46,23 +46,6 @@ class Failure:
     query_id: str
     view: str
     fault: str
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Queries with equally many valid views, M, as arrays.
-
-    ``queries`` (n,) are their places among the tasks; ``positions``, ``ranks`` and ``tied_ranks`` are
-    int16 (n, M, K) as in :class:`~pytest_invari.metrics.arrays.QueryArrays`; ``relevant`` is (n, K) and
-    ``relevant_total`` (n,).
-    """
-
-    queries: Integers
-    positions: Integers
-    ranks: Integers
-    tied_ranks: Integers
-    relevant: Bools
-    relevant_total: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +88,8 @@ class Measured:
             Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not _is_valid(seen)
         ]
         self._by_query: dict[str, list[Observation]] = {query_id: [] for query_id in self.query_ids}
-        for seen in self.observations:
+        # By name, so that a metric which takes the views in halves has them in one order.
+        for seen in sorted(self.observations, key=lambda each: each.view):
             self._by_query[seen.query_id].append(seen)
         self._values: dict[str, PerQuery | Pooled] = {}
         self._intervals: dict[tuple[str, str], Interval] = {}
@@ -132,22 +116,23 @@ class Measured:
     @property
     def ranks(self) -> Integers:
         """(n, M, K) 0-based output ranks, aligned with ``positions``; equal where the plan lets them tie."""
-        return self._preference_ranks(self._only_block)
+        return self._only_block.compared
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The measured queries, grouped by their number of valid views."""
-        grouped: dict[int, list[tuple[int, Any]]] = {}
-        for index, query_id in enumerate(self.query_ids):
-            usable = self._usable(self._by_query[query_id])
+        grouped: dict[int, list[Member]] = {}
+        for place, task in enumerate(self.tasks.tasks):
+            usable = self._usable(self._by_query[task.query_id])
             if usable:
                 arrays = query_arrays(
-                    query_id,
+                    task.query_id,
                     [seen.shown for seen in usable],
                     [self._order(seen) for seen in usable],
                     [seen.ranking.scores if _is_valid(seen) else None for seen in usable],
                 )
-                grouped.setdefault(len(usable), []).append((index, arrays))
+                labels = np.array([_labels(seen, arrays.ids) for seen in usable], np.int16)
+                grouped.setdefault(len(usable), []).append(Member(place, task, arrays, labels))
         return tuple(self._block(grouped[views]) for views in sorted(grouped))
 
     def metric(self, name: str) -> PerQuery | Pooled:
@@ -161,7 +146,9 @@ class Measured:
             if metric.kind == "pooled":
                 self._values[name] = self._pooled(metric)
             elif metric.family in _COSTS:
-                self._values[name] = self._over_views(lambda seen: getattr(seen.ranking.cost, metric.family))
+                self._values[name] = self._over_views(
+                    lambda seen: getattr(seen.ranking.cost, metric.family), _has_cost
+                )
             elif metric.family == "invalid_view_rate":
                 self._values[name] = self._over_views(lambda seen: not _is_valid(seen))
             else:
@@ -217,6 +204,18 @@ class Measured:
                 )
         return self._intervals[key]
 
+    @cached_property
+    def position_p_value(self) -> float:
+        """How often chance alone makes the mean bucket agreement gap as large: the shuffle test's p-value.
+
+        Each query's input orders are paired with its outputs anew, 199 times; small values mean that
+        positions matter. NaN where no query has a value.
+        """
+        seed = f"pairings of {self.subject.label}"
+        return pairing_p_value(
+            [(block.positions, block.compared) for block in self.blocks], bucket_agreement_gap, seed
+        )
+
     @property
     def _only_block(self) -> Block:
         if len(self.blocks) > 1:
@@ -237,50 +236,23 @@ class Measured:
             return seen.ranking.order
         return shuffled(seen.shown, "failed view", self.plan.view_seed, seen.query_id, seen.view)
 
-    def _block(self, members: Sequence[tuple[int, Any]]) -> Block:
-        tasks = [self.tasks.tasks[index] for index, _ in members]
-        relevant = np.zeros((len(members), self.plan.k), np.bool_)
-        for row, (task, (_, arrays)) in enumerate(zip(tasks, members, strict=True)):
-            relevant[row] = [task.relevance.get(item, 0.0) > 0 for item in arrays.ids]
-        totals = np.array([task.relevant_total for task in tasks], np.int64)
-        if not members:
-            empty = np.empty((0, self.plan.views, self.plan.k), np.int16)
-            return Block(np.empty(0, np.intp), empty, empty, empty, relevant, totals)
-        return Block(
-            np.array([index for index, _ in members], np.intp),
-            np.stack([arrays.positions for _, arrays in members]),
-            np.stack([arrays.ranks for _, arrays in members]),
-            np.stack([arrays.tied_ranks for _, arrays in members]),
-            relevant,
-            # A task made without a total has at least the positives that were retrieved.
-            np.maximum(totals, relevant.sum(axis=1)),
-        )
-
-    def _preference_ranks(self, block: Block) -> Integers:
-        return block.tied_ranks if self.plan.ties == "half" else block.ranks
+    def _block(self, members: Sequence[Member]) -> Block:
+        return make_block(members, self.plan.views, self.plan.k, self.plan.ties)
 
     def _per_query(self, metric: Metric) -> PerQuery:
-        compute = self._kernels(metric)[metric.family]
-        found = merge(len(self.query_ids), ((block.queries, compute(block)) for block in self.blocks))
+        found = merge(len(self.query_ids), ((block.queries, compute(metric, block)) for block in self.blocks))
         reasons = tuple(FAILED_VIEWS if reason == "not_observed" else reason for reason in found.reasons)
         return PerQuery(found.values, reasons)
 
-    def _kernels(self, metric: Metric) -> Mapping[str, Callable[[Block], PerQuery]]:
-        k, ranks = metric.k or 0, self._preference_ranks
-        return {
-            "ppi": lambda block: ppi(block.positions, ranks(block)),
-            "gpi": lambda block: gpi(ranks(block)),
-            "loc": lambda block: loc(ranks(block)),
-            "tie_rate": lambda block: tie_rate(block.tied_ranks),
-            "hr": lambda block: effectiveness.hit_rate(block.ranks, block.relevant, k),
-            "ndcg": lambda block: effectiveness.ndcg(block.ranks, block.relevant, block.relevant_total, k),
-            "ndcg_candidates": lambda block: effectiveness.ndcg_candidates(block.ranks, block.relevant, k),
-        }
-
-    def _over_views(self, value: Callable[[Observation], float]) -> PerQuery:
-        """The mean over all views of each query, valid or not."""
-        means = [np.mean([value(seen) for seen in self._by_query[query_id]]) for query_id in self.query_ids]
-        return PerQuery.of(np.array(means, np.float64))
+    def _over_views(
+        self,
+        value: Callable[[Observation], float],
+        counts: Callable[[Observation], bool] = lambda seen: True,
+    ) -> PerQuery:
+        """The mean over the views of each query that *counts* takes, valid or not."""
+        values = [[value(seen) for seen in self._by_query[each] if counts(seen)] for each in self.query_ids]
+        means = np.array([np.mean(each) if each else np.nan for each in values], np.float64)
+        return PerQuery.of(means, np.isnan(means), FAILED_VIEWS)
 
     def _pooled(self, metric: Metric) -> Pooled:
         k = metric.k or 0
@@ -314,8 +286,22 @@ def _range(name: str) -> tuple[float, float]:
     return metric.low, metric.high
 
 
+def _labels(seen: Observation, ids: Sequence[str]) -> list[int]:
+    """The 0-based label that each of *ids* bore; −1 for all in a view that showed no labels."""
+    binding = seen.ranking.diagnostics.get("labels")
+    if binding is None:
+        return [-1] * len(ids)
+    label_of = {item: label for label, item in enumerate(label_order(binding, seen.query_id, seen.shown))}
+    return [label_of[item] for item in ids]
+
+
 def _is_valid(seen: Observation) -> bool:
     return seen.ranking.status in VALID
+
+
+def _has_cost(seen: Observation) -> bool:
+    """A failure that does not say what it cost is no ranking of 0 calls: it would lower the mean."""
+    return _is_valid(seen) or seen.ranking.cost.calls > 0
 
 
 def _fault(seen: Observation) -> str:

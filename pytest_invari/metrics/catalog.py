@@ -60,6 +60,12 @@ _CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
 _TIES = Parameter(
     "ties", "broken", "equal scores stand in an order that a hash of the ids decides, or count half"
 )
+_BUCKETS = Parameter("buckets", "3", "input regions: head, middle, tail")
+_REGIONS = (
+    _BUCKETS,
+    Parameter("min_observations", "1", "views that a pair of regions needs in order to count"),
+    _TIES,
+)
 
 
 def _cost(family: str, direction: Direction, description: str) -> Metric:
@@ -72,16 +78,50 @@ _DECLARED = (
         "how much the preference between two items changes with the regions they are shown in",
         f"{_POSITION_BIAS}, section 3.2",
         parameters=(
-            Parameter("buckets", "3", "input regions: head, middle, tail"),
-            Parameter("min_observations", "1", "views that a pair of regions needs in order to count"),
+            *_REGIONS,
             Parameter("single_cell", "zero", "item pairs seen in one pair of regions count 0 or are dropped"),
-            _TIES,
         ),
+    ),
+    Metric(
+        "ppi_null", "lower", 0.0, 1.0,
+        "the PPI to expect of these rankings if the places of the items did not matter",
+        "the null of PPI: each input order with a random output of its query",
+        parameters=_REGIONS,
+    ),
+    Metric(
+        "ppi_excess", "lower", -1.0, 1.0,
+        "PPI less its null",
+        "PPI and its null",
+        parameters=_REGIONS,
+    ),
+    Metric(
+        "bucket_agreement_gap", "lower", -1.0, 1.0,
+        "how much more often two views agree on two items when both show them in the same regions",
+        "0 on average without position effects, for every number of views",
+        parameters=(_BUCKETS, _TIES),
+    ),
+    Metric(
+        "ppi_split", "lower", -1.0, 1.0,
+        "PPI with the regions chosen on one half of the views and compared on the other",
+        "cross-fitting of PPI; 0 on average without position effects",
+        parameters=_REGIONS,
     ),
     Metric(
         "gpi", "lower", 0.0, 0.5,
         "the share of preferences that contradict the one ranking that fits them best",
         f"{_POSITION_BIAS}, section 3.3",
+        parameters=(_TIES,),
+    ),
+    Metric(
+        "gpi_exact", "lower", 0.0, 0.5,
+        "GPI with the best ranking of all, not the one that swaps lead to",
+        f"{_POSITION_BIAS}, section 3.3; Kemeny 1959",
+        parameters=(_TIES,),
+    ),
+    Metric(
+        "gpi_lower_bound", "lower", 0.0, 0.5,
+        "the share of preferences that contradict the majority, pair by pair; no ranking contradicts fewer",
+        "the mean of min(q, 1−q)",
         parameters=(_TIES,),
     ),
     Metric(
@@ -126,6 +166,12 @@ _DECLARED = (
     _cost("tokens_cached", "higher", "prompt tokens per ranking that were not computed again"),
     _cost("tokens_out", "lower", "generated tokens per ranking"),
     _cost("seconds", "lower", "wall-clock seconds per ranking, its share of the batch"),
+    Metric(
+        "label_agreement_gap", "lower", -1.0, 1.0,
+        "how much more often two views agree on two items when their labels stand in the same order",
+        "as the bucket agreement gap, of labels; needs labels that are redrawn for each view",
+        parameters=(_TIES,),
+    ),
     Metric("tie_rate", "lower", 0.0, 1.0, "the share of item pairs with equal scores", "counted"),
     Metric("invalid_view_rate", "lower", 0.0, 1.0, "the share of views without a valid ranking", "counted"),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,12 @@ EVERY_METRIC = tuple(f"{name}@2" if metric.has_cutoff else name for name, metric
 
 
 class Noisy:
-    """Scores by a hash of query, item and noise level; costs depend on the query, and it may fail."""
+    """Scores by a hash of query, item and noise level; costs depend on the query, and it may fail.
+
+    It says that it shows labels, so that every metric has something to measure.
+    """
+
+    label_binding = "redrawn"
 
     def __init__(self, noise: float = 1.0, fails: Callable[[Request], bool] = lambda request: False) -> None:
         self.noise, self.fails = noise, fails
@@ -43,8 +49,19 @@ class Noisy:
             item: random.Random(item).random() + self.noise * drawn.random() for item in sorted(request.ids)
         }
         number = int(request.query_id.removeprefix("query"))
-        cost = Cost(calls=number, depth=1, tokens_in=10 * number, tokens_cached=3, tokens_out=2, seconds=0.5)
+        tokens = 10 * number + 3
+        cost = Cost(calls=number, depth=1, tokens_in=tokens, tokens_cached=3, tokens_out=2, seconds=0.5)
         return Ranking.from_scores(request, scores, cost=cost)
+
+
+class Unusable(Noisy):
+    """Where the other fails, it answers for 9 calls and 2 s without its last item."""
+
+    def rank(self, request: Request) -> Ranking:
+        has_failed = self.fails(request)
+        ranking = Noisy(self.noise).rank(request)
+        cost = replace(ranking.cost, calls=9, seconds=2.0)
+        return replace(ranking, order=ranking.order[1:], cost=cost) if has_failed else ranking
 
 
 def measure(reranker: Any, tasks: TaskSet, plan: Plan = PLAN, name: str = "noisy") -> Measured:
@@ -117,7 +134,7 @@ def test_a_task_without_a_total_counts_the_positives_in_its_list(tasks: TaskSet)
 def test_costs_are_means_per_ranking(tasks: TaskSet) -> None:
     measured = measure(Noisy(), tasks)
     assert values(measured, "calls") == list(range(8))
-    assert measured.interval("tokens_in").estimate == 35.0
+    assert measured.interval("tokens_in").estimate == 38.0
     assert measured.interval("tokens_cached").estimate == 3.0
     assert (measured.interval("depth").low, measured.interval("depth").high) == (1.0, 1.0)
     assert measured.interval("seconds").estimate == 0.5
@@ -155,8 +172,27 @@ def test_strict_leaves_the_whole_query_without_a_value(tasks: TaskSet) -> None:
     assert (measured.interval("loc").n, measured.interval("loc").undefined) == (7, 1)
     assert (measured.interval("exposure_deviation@2").n, measured.positions.shape) == (7, (7, 6, 5))
     assert values(measured, "invalid_view_rate") == pytest.approx([0, 0, 0, 1 / 6, 0, 0, 0, 0])
-    # What the failing query cost still counts.
-    assert (measured.interval("calls").n, values(measured, "calls")[3]) == (8, 2.5)
+    # The views that did not fail took 3 calls each; the one that did says nothing of its cost.
+    assert (measured.interval("calls").n, values(measured, "calls")[3]) == (8, 3.0)
+
+
+@pytest.mark.parametrize("policy", ["strict", "drop", "random"])
+def test_a_failure_counts_for_the_cost_only_when_it_says_what_it_cost(tasks: TaskSet, policy: Any) -> None:
+    plan = replace(PLAN, on_failure=policy)
+    silent = measure(Noisy(fails=fails_in(3, *range(6))), tasks, plan)
+    for name in ("calls", "depth", "tokens_in", "seconds"):
+        assert values(silent, name)[3] is None
+        assert silent.metric(name).reasons[3] == "failed_views"  # type: ignore[union-attr]  # per query
+        assert (silent.interval(name).n, silent.interval(name).undefined) == (7, 1)
+        assert silent.interval(name).estimate == pytest.approx(
+            mean(each for n, each in enumerate(values(measure(Noisy(), tasks), name)) if n != 3)
+        )
+    assert values(silent, "invalid_view_rate")[3] == 1.0
+
+    told = measure(Unusable(fails=fails_in(3, 0)), tasks, plan)
+    assert told.failure_count == 1
+    assert values(told, "calls")[3] == pytest.approx((5 * 3 + 9) / 6)
+    assert values(told, "seconds")[3] == pytest.approx((5 * 0.5 + 2.0) / 6)
 
 
 def test_drop_measures_the_query_on_its_other_views(tasks: TaskSet) -> None:
@@ -239,8 +275,45 @@ def test_ties_may_count_half_a_win_instead(tasks: TaskSet) -> None:
     measured = measure(Alike(), tasks, replace(PLAN, ties="half"))
     found = {name: measured.interval(name).estimate for name in ("ppi", "gpi", "loc", "tie_rate")}
     assert found == {"ppi": 0.0, "gpi": 0.5, "loc": 0.0, "tie_rate": 1.0}
-    # A top k needs an order, so effectiveness and exposure take the broken ties either way.
-    assert values(measured, "hr@2") == values(measure(Alike(), tasks), "hr@2")
+    # Any order of the five is as likely: a hit is missed when both places go to items that are not relevant.
+    for task, value in zip(tasks.tasks, values(measured, "hr@2"), strict=True):
+        others = 5 - len(task.relevance)
+        expected = None if others == 5 else pytest.approx(1 - others * (others - 1) / 20)
+        assert value == expected
+
+
+def test_labels_are_told_from_the_records_alone(tasks: TaskSet) -> None:
+    class First:
+        """Whatever bears the first labels comes first."""
+
+        label_binding = "redrawn"
+
+        def rank(self, request: Request) -> Ranking:
+            return Ranking.from_scores(
+                request, {i: -float(n) for i, n in zip(request.ids, request.label_indices, strict=True)}
+            )
+
+    class Unlabelled(First):
+        label_binding = None
+
+    class Bound(First):
+        label_binding = "item"
+
+    assert measure(First(), tasks).interval("label_agreement_gap").estimate == 1.0
+    assert abs(measure(Noisy(), tasks).interval("label_agreement_gap").estimate) < 0.2
+    for reranker, reason in ((Unlabelled(), "no_labels"), (Bound(), "labels_never_differ")):
+        found = measure(reranker, tasks).metric("label_agreement_gap")
+        assert isinstance(found, PerQuery)
+        assert set(found.reasons) == {reason}
+
+
+def test_an_echo_of_the_input_depends_on_positions_and_noise_does_not(tasks: TaskSet) -> None:
+    class Echo:
+        def rank(self, request: Request) -> Ranking:
+            return Ranking.from_order(request, request.ids)
+
+    assert measure(Echo(), tasks).position_p_value == 1 / 200
+    assert measure(Noisy(), tasks).position_p_value > 0.05
 
 
 def test_orders_without_scores_have_no_ties(tasks: TaskSet) -> None:
