@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "write_section"]
 
-_HEAD = ["reranker", "truth", "wrong verdict", "right verdict", "misses"]
+_HEAD = ["reranker", "truth", "wrong verdict", "right verdict", "misses, %"]
 _LEGEND = (
     "wrong, right: share of simulated data sets with that verdict [95% interval]; the rest are undecided. "
-    "misses: intervals below / above the truth, which would be wrong verdicts with the bound at the truth."
+    "misses: intervals wholly below / above the truth, which would be wrong verdicts with the bound at the truth."
 )
 
 
@@ -75,7 +75,7 @@ def _row(outcome: Outcome) -> list[str]:
         f"{trial.truth:.3f}",
         f"{_share(trial.wrong)}",
         f"{trial.right} {_share(right)}",
-        f"{trial.missed_below.share:.1%} / {trial.missed_above.share:.1%}",
+        f"{100 * trial.missed_below.share:.1f} / {100 * trial.missed_above.share:.1f}",
     ]
 
 
