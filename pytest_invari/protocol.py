@@ -129,7 +129,7 @@ class Cost:
         """Why nothing can have cost this, or the empty text."""
         for name in ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds"):
             value = getattr(self, name)
-            is_possible = isinstance(value, Real) and math.isfinite(value) and value >= 0
+            is_possible = isinstance(value, Real) and math.isfinite(value) and float(value) >= 0
             if not is_possible or (name != "seconds" and value != int(value)):
                 return f"{name} cannot be {value!r}"
         if self.tokens_cached > self.tokens_in:
