@@ -9,6 +9,7 @@ from pytest_invari.criteria import BASELINE
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
+from pytest_invari.views import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +47,7 @@ class Bench:
         for plan, check in {check.plan: check for check in self._checks}.items():
             with _written_at(_place_of_dataset(check), UnknownNameError):
                 self._laboratory.check_tasks(plan)
+        tested = {(check.reranker, check.plan) for check in self._checks}
         checked = set()
         for check in self._checks:
             for spec in _specs(check):
@@ -53,7 +55,7 @@ class Bench:
                 if subject not in checked:
                     checked.add(subject)
                     with _written_at(_place_of_baseline(check) if spec is check.baseline else ""):
-                        self._laboratory.check(spec, check.plan)
+                        self._laboratory.check(spec, check.plan, is_baseline=subject not in tested)
 
     def prepare(self, check: Check) -> None:
         """Load the check's reranker and its baseline; a fault is told by :meth:`interval`."""
@@ -176,7 +178,7 @@ def _failures(measured: Measured) -> str:
     total = len(measured.tasks.tasks) * measured.plan.views
     return (
         f"{measured.failure_count} of {total} rankings failed, the first for query {first.query_id!r}, "
-        f"view {first.view!r}: {_short(first.fault)}"
+        f"{described(first.view)}: {_short(first.fault)}"
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.criteria import Judgement, judge
+from pytest_invari.progress import preceded_by
 from pytest_invari.reports.results import carry, describe
 
 if TYPE_CHECKING:
@@ -139,9 +140,14 @@ def uncaptured(item: pytest.Item, *, shown: bool, back_to_line: bool = True) -> 
             if capture is not None:
                 stack.enter_context(capture.global_and_fixture_disabled())
             if terminal is not None:
-                terminal.ensure_newline()
-                if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
-                    stack.callback(terminal.write_fspath_result, item.nodeid, "")
+
+                def leave_line() -> None:
+                    terminal.ensure_newline()
+                    terminal.flush()
+                    if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
+                        stack.callback(terminal.write_fspath_result, item.nodeid, "")
+
+                stack.enter_context(preceded_by(leave_line))
         yield
 
 

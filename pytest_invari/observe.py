@@ -14,6 +14,7 @@ from pytest_invari.members import batch_size_of, calls_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
+from pytest_invari.views import described
 
 if TYPE_CHECKING:
     from pytest_invari.tasks import Task, TaskSet
@@ -32,12 +33,16 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One view of one query, and the ranking that came back. ``shown`` is the order the reranker saw."""
+    """One view of one query, and the ranking that came back.
+
+    ``shown`` is the order the reranker saw. ``from_records`` says that it was not ranked in this run.
+    """
 
     query_id: str
     view: str
     shown: tuple[str, ...]
     ranking: Ranking
+    from_records: bool = field(default=False, compare=False)
 
     @property
     def key(self) -> Key:
@@ -132,8 +137,8 @@ def stored(
     if missing:
         query_id, view_name = missing[0]
         raise InvariError(
-            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, view "
-            f"{view_name!r}; run once without --invari-replay to rank them"
+            f"{where}: lacks {len(missing)} of {len(wanted)} views, the first of query {query_id!r}, "
+            f"{described(view_name)}; run once without --invari-replay to rank them"
         )
     _require_same_orders((kept[key] for key in wanted), views)
     return [kept[key] for key in wanted]
@@ -225,8 +230,8 @@ def _require_same_orders(kept: Iterable[Observation], views: Mapping[str, Sequen
     for seen in kept:
         if orders.get(seen.key, seen.shown) != seen.shown:
             raise InvariError(
-                f"records: query {seen.query_id!r}, view {seen.view!r} was shown in another order than this "
-                "version draws; keep these records elsewhere and start new ones"
+                f"records: query {seen.query_id!r}, {described(seen.view)} was shown in another order than "
+                "this version draws; keep these records elsewhere and start new ones"
             )
 
 

@@ -6,12 +6,12 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-__all__ = ["Bar", "bar", "shown_on", "tick"]
+__all__ = ["Bar", "bar", "preceded_by", "shown_on", "tick"]
 
 # On something that is not a terminal (a CI log) a line is written after this many seconds, not redrawn.
 SPARSE_SECONDS = 15.0
@@ -19,6 +19,7 @@ SPARSE_SECONDS = 15.0
 NOTABLE_SECONDS = 1.0
 
 _current: ContextVar[Bar | None] = ContextVar("pytest_invari_bar", default=None)
+_before: ContextVar[Callable[[], None] | None] = ContextVar("pytest_invari_before", default=None)
 _stream: ContextVar[TextIO | None] = ContextVar("pytest_invari_stream", default=None)
 
 
@@ -35,6 +36,7 @@ class Bar:
         self._started = self._written = time.monotonic()
         self._drawn: Any = None
         if stream is not None and stream.isatty():
+            _prepare_place()
             self._drawn = _terminal_bar()(
                 total=total,
                 desc=description,
@@ -93,6 +95,7 @@ class Bar:
             unit=f" {self.unit}",
         )
         assert self._stream is not None
+        _prepare_place()
         self._stream.write(line + "\n")
         self._stream.flush()
 
@@ -130,6 +133,23 @@ def shown_on(stream: TextIO) -> Iterator[None]:
         yield
     finally:
         _stream.reset(token)
+
+
+@contextmanager
+def preceded_by(prepare: Callable[[], None]) -> Iterator[None]:
+    """Call *prepare* once before the block's first bar or line is shown; never when none is."""
+    token = _before.set(prepare)
+    try:
+        yield
+    finally:
+        _before.reset(token)
+
+
+def _prepare_place() -> None:
+    prepare = _before.get()
+    if prepare is not None:
+        _before.set(None)
+        prepare()
 
 
 def _may_show(show: bool | None) -> bool:

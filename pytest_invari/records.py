@@ -17,6 +17,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.manifest import Manifest, Scalar, differences
 from pytest_invari.observe import Key, Observation
 from pytest_invari.rows import read_observations, write_observations
+from pytest_invari.views import described
 
 if TYPE_CHECKING:
     from pytest_invari.plan import Subject
@@ -72,7 +73,7 @@ class RecordFolder:
                 ``queries``) are left out, any tasks fit.
 
         Raises:
-            InvariError: no record fits, with what differs in the nearest; or several do.
+            InvariError: no record fits, with what differs in the nearest of the same reranker; or several do.
         """
         found = {folder: Manifest.read(folder / MANIFEST) for folder in self._folders()}
         if not found:
@@ -88,12 +89,9 @@ class RecordFolder:
         if len(fitting) > 1:
             raise InvariError(self._ambiguous(subject, {folder: found[folder] for folder in fitting}))
         if not fitting:
-            nearest = min(unlike, key=lambda folder: (len(unlike[folder]), folder.name))
-            listed = "; ".join(f"{key}: {words}" for key, words in unlike[nearest].items())
-            raise InvariError(
-                f"{self.path}: no records fit {subject.label}; the nearest, {nearest.name}, differ in "
-                f"{listed}"
-            )
+            kin = [folder for folder in found if "reranker" not in unlike[folder]]
+            told = {folder: _told(unlike[folder], subject) for folder in kin}
+            raise InvariError(self._unfitting(subject, asked.get("reranker"), found.values(), told))
         return Record(fitting[0], found[fitting[0]], subject)
 
     def _folders(self) -> list[Path]:
@@ -101,6 +99,27 @@ class RecordFolder:
             return sorted(path.parent for path in self.path.glob(f"*/{MANIFEST}"))
         except OSError as error:
             raise InvariError(f"{self.path}: cannot be read ({error.strerror or error})") from None
+
+    def _unfitting(
+        self,
+        subject: Subject,
+        reranker: Scalar,
+        found: Iterable[Manifest],
+        told: Mapping[Path, Sequence[str]],
+    ) -> str:
+        """That nothing fits; *told* says of each record of the same reranker what differs."""
+        way_out = "run once without --invari-replay to rank them"
+        if not told:
+            names = sorted({repr(manifest.asked.get("reranker")) for manifest in found})
+            return (
+                f"{self.path}: no records fit {subject.label}; there are none of reranker {reranker!r}, only "
+                f"of {', '.join(names)}; {way_out}"
+            )
+        nearest = min(told, key=lambda folder: (len(told[folder]), folder.name))
+        return (
+            f"{self.path}: no records fit {subject.label}; the nearest are {nearest.name}: "
+            f"{'; '.join(told[nearest])}; {way_out}"
+        )
 
     def _ambiguous(self, subject: Subject, fitting: Mapping[Path, Manifest]) -> str:
         flats = [manifest.flat for manifest in fitting.values()]
@@ -116,7 +135,7 @@ class Record:
 
     They lie in small Parquet files with names of their own, each written whole or not at all, and
     several processes may write at once. A view that is in two files (a process ended while merging
-    them) counts once: the first that did not fail.
+    them, or two ranked it at once) counts once: the first that did not fail.
     """
 
     def __init__(self, path: Path, manifest: Manifest, subject: Subject) -> None:
@@ -151,15 +170,16 @@ class Record:
             raise InvariError(f"{self.path / TASKS}: not the tasks that were ranked; restore the file")
         return tasks
 
-    def read(self) -> dict[Key, Observation]:
-        """All observations by query and view.
+    def read(self, *, strict: bool = False) -> dict[Key, Observation]:
+        """All observations by query and view; with *strict*, no view may be there with two answers.
 
         Raises:
-            InvariError: a file is torn, no file of records, or has another fingerprint.
+            InvariError: a file is torn, no file of records, has another fingerprint or a row that cannot
+                be, or contradicts another.
         """
         for _ in range(READ_ATTEMPTS):
             parts = self._parts()
-            kept, read = self._gather(parts)
+            kept, read = self._gather(parts, strict)
             if read == parts:
                 return kept
         raise InvariError(f"{self.path}: keeps changing while it is read; let the other run end first")
@@ -183,9 +203,12 @@ class Record:
     def _parts(self) -> list[Path]:
         return sorted((self.path / VIEWS).glob("part-*.parquet"))
 
-    def _gather(self, parts: Iterable[Path]) -> tuple[dict[Key, Observation], list[Path]]:
+    def _gather(
+        self, parts: Iterable[Path], strict: bool = False
+    ) -> tuple[dict[Key, Observation], list[Path]]:
         """The observations in these files, and those of the files that were still there."""
         kept: dict[Key, Observation] = {}
+        places: dict[Key, Path] = {}
         read = []
         for path in parts:
             found = read_observations(path, self.manifest.fingerprint)
@@ -194,8 +217,11 @@ class Record:
             read.append(path)
             for seen in found:
                 known = kept.get(seen.key)
+                if known is not None and strict:
+                    _require_same_answer(known, places[seen.key], seen, path)
                 if known is None or (known.ranking.status == "failed" and seen.ranking.status != "failed"):
                     kept[seen.key] = seen
+                    places[seen.key] = path
         return kept, read
 
     def _merge(self, parts: Iterable[Path]) -> None:
@@ -213,6 +239,36 @@ class Record:
         with atomic_file(path) as temporary:
             write_observations(temporary, observations, self.subject, self.manifest.fingerprint)
         return path
+
+
+def _told(unlike: Mapping[str, str], subject: Subject) -> list[str]:
+    """What differs, in words. Another choice of lists changes the tasks' hash, and is told alone."""
+    if {"dataset", "k", "queries"} & unlike.keys():
+        unlike = {key: words for key, words in unlike.items() if key != "tasks_sha256"}
+    return [
+        f"the task file or data set {subject.dataset!r} has changed since" if key == "tasks_sha256"
+        else f"{key}: {words}"
+        for key, words in unlike.items()
+    ]  # fmt: skip
+
+
+def _require_same_answer(one: Observation, first: Path, other: Observation, second: Path) -> None:
+    """Refuse two rows of one view that contradict each other. A failure was tried again: it may differ."""
+    answers = {
+        "input": (one.shown, other.shown),
+        "status": (one.ranking.status, other.ranking.status),
+        "output": (one.ranking.order, other.ranking.order),
+        "scores": (one.ranking.scores, other.ranking.scores),
+    }
+    if "failed" in answers["status"]:
+        answers = {"input": answers["input"]}
+    unlike = [name for name, (known, seen) in answers.items() if known != seen]
+    if unlike:
+        between = "is there twice" if first == second else f"is also in {first.name}"
+        raise InvariError(
+            f"{second}: query {other.query_id!r}, {described(other.view)} {between}, with another "
+            f"{' and '.join(unlike)}; remove the file that is wrong"
+        )
 
 
 def _comparable(recorded: Mapping[str, Scalar], asked: Mapping[str, Scalar]) -> dict[str, Scalar]:

@@ -20,10 +20,19 @@ _SECRET_NAME = re.compile(rf"(?:^|[^a-z0-9])(?:{_SECRET})$|^token$", re.IGNORECA
 _ENVIRONMENT_NAME = re.compile(r"_(?:KEY|TOKEN|SECRET|PASS|PASSWORD|CREDENTIALS?)$")
 _SHORTEST_SECRET = 8
 
+_SCHEME = r"(?:bearer|basic|digest|token)[ \t]+"
+# "passwd: No such file" goes on as a sentence does: with two plain words, the second of which is no key.
+_PROSE = rf"[ \t]+(?!{_SCHEME})(?-i:[A-Za-z][a-z]{{0,14}}[ \t]+[A-Za-z][a-z]*(?![\w=:]))"
 _ASSIGNMENT = re.compile(
-    rf"((?<![a-z0-9])(?:{_SECRET})|(?<![\w-])token)(['\"]?\s*[=:]\s*['\"]?)[^\s,;&'\"]+", re.IGNORECASE
+    rf"((?<![a-z0-9])(?:{_SECRET})|(?<![\w-])token)(['\"]?\s*(?:=|:(?!{_PROSE}))\s*['\"]?)"
+    rf"(?:{_SCHEME})?[^\s,;&'\"]+",
+    re.IGNORECASE,
 )
-_BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
+_PAIR = r"[^\s;,=]+=[^\s;,'\"]*"
+_COOKIE = re.compile(rf"(cookie['\"]?\s*:\s*['\"]?){_PAIR}(?:;\s*{_PAIR})*", re.IGNORECASE)
+# "Basic Instinct" is a film, and no credentials in base64 are one plain word.
+_PLAIN_WORD = r"(?-i:[A-Za-z][a-z]*)(?![\w~+/=-])"
+_BEARER = re.compile(rf"\b(bearer|basic(?!\s+{_PLAIN_WORD}))\s+[\w.~+/=-]{{8,}}", re.IGNORECASE)
 _USER_INFORMATION = re.compile(r"(\w+://)[^\s/@]+@")
 
 
@@ -36,8 +45,9 @@ def is_secret_name(name: str) -> bool:
 def without_secrets(text: str) -> str:
     """Hide what looks like a secret in free text.
 
-    Hidden are values given to a secret name (``api_key=…``), bearer tokens, the user part of an
-    address, and the values of environment variables whose name says that they are secret.
+    Hidden are values given to a secret name (``api_key=…``, ``password: …``), bearer tokens, the user
+    part of an address, and the values of environment variables whose name says that they are secret.
+    A colon is left alone where a sentence of plain words follows.
     """
     for name, value in os.environ.items():
         is_secret = is_secret_name(name) or _ENVIRONMENT_NAME.search(name) is not None
@@ -45,4 +55,5 @@ def without_secrets(text: str) -> str:
             text = text.replace(value, HIDDEN)
     text = _USER_INFORMATION.sub(rf"\1{HIDDEN}@", text)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
+    text = _COOKIE.sub(rf"\1{HIDDEN}", text)
     return _ASSIGNMENT.sub(rf"\1\2{HIDDEN}", text)

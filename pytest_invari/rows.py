@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pytest_invari.errors import InvariError
 from pytest_invari.observe import Observation
 from pytest_invari.protocol import Cost, Ranking, Status
+from pytest_invari.views import described
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,8 +74,8 @@ def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
     """Read a file of rows; None when the file is gone.
 
     Raises:
-        InvariError: the file is torn, is no file of records, has rows of another fingerprint, or an
-            output that is not an order of its input.
+        InvariError: the file is torn, is no file of records, or has a row that cannot be: of another
+            fingerprint, with an output that is not an order of its input, or with an impossible cost.
     """
     import pyarrow as pa
     import pyarrow.parquet
@@ -117,7 +118,7 @@ def _row(seen: Observation, subject: Subject, fingerprint: str) -> dict[str, Any
 
 
 def _observation(row: Mapping[str, Any], fingerprint: str, path: Path) -> Observation:
-    where = f"{path}: query {row['query_id']!r}, view {row['view']!r}"
+    where = f"{path}: query {row['query_id']!r}, {described(row['view'])}"
     if row["fingerprint"] != fingerprint:
         raise InvariError(f"{where}: has another fingerprint than its folder's manifest; remove the file")
     status = row["status"]
@@ -129,12 +130,15 @@ def _observation(row: Mapping[str, Any], fingerprint: str, path: Path) -> Observ
         diagnostics = json.loads(row["diagnostics"])
     except ValueError as error:
         raise InvariError(f"{where}: diagnostics are not JSON ({error}); remove the file") from None
+    cost = Cost(**{name: row[name] for name in COUNTS}, seconds=row["seconds"])
+    if cost.fault:
+        raise InvariError(f"{where}: {cost.fault}; remove the file")
     scores = row["scores"]
     ranking = Ranking(
         tuple(row["output"]),
         None if scores is None else tuple(scores),
-        Cost(**{name: row[name] for name in COUNTS}, seconds=row["seconds"]),
+        cost,
         status,
         diagnostics,
     )
-    return Observation(row["query_id"], row["view"], tuple(row["input"]), ranking)
+    return Observation(row["query_id"], row["view"], tuple(row["input"]), ranking, from_records=True)

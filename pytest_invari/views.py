@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol import seeded_hash
 
-__all__ = ["CANONICAL", "View", "require_orders", "sample_views", "shuffled"]
+__all__ = ["CANONICAL", "View", "described", "require_orders", "sample_views", "shuffled"]
 
 CANONICAL = "canonical"
 
@@ -56,6 +57,14 @@ def sample_views(
     return views
 
 
+def described(name: str) -> str:
+    """A view's name in a message, with what it means: ``view 'seed0.9' (draw 9 of seed 0)``."""
+    drawn = re.fullmatch(r"seed(\d+)\.(\d+)", name)
+    if drawn:
+        return f"view {name!r} (draw {drawn[2]} of seed {drawn[1]})"
+    return f"view {name!r}" + (" (the data set's own order)" if name == CANONICAL else "")
+
+
 def require_orders(query_id: str, items: int, count: int, *, include_canonical: bool = False) -> None:
     """Refuse more views than a list of *items* has orders, without drawing any.
 
@@ -65,7 +74,8 @@ def require_orders(query_id: str, items: int, count: int, *, include_canonical: 
     possible = math.factorial(items) - (not include_canonical)
     if count > possible:
         hint = "" if include_canonical else " besides the data set's own"
+        have = "has" if items == 1 else "have"
         raise InvariError(
-            f"query {query_id!r}: {count} views asked for, but {items} candidates have only "
-            f"{possible} orders{hint}; ask for fewer views or longer lists"
+            f"query {query_id!r}: {counted(count, 'view')} asked for, but {counted(items, 'candidate')} "
+            f"{have} only {counted(possible, 'order')}{hint}; ask for fewer views or longer lists"
         )

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
-from pytest_invari.views import CANONICAL, require_orders, sample_views, shuffled
+from pytest_invari.views import CANONICAL, described, require_orders, sample_views, shuffled
 
 SIX = tuple("abcdef")
 
@@ -94,9 +94,31 @@ def test_every_order_can_be_drawn_and_no_more(canonical: bool, possible: int) ->
 
 
 def test_a_list_of_one_has_no_order_but_its_own() -> None:
-    with pytest.raises(InvariError, match="1 views asked for, but 1 candidates have only 0 orders"):
+    with pytest.raises(InvariError, match="1 view asked for, but 1 candidate has only 0 orders"):
         sample_views("q", ("a",), 1)
     assert [view.order for view in sample_views("q", ("a",), 1, include_canonical=True)] == [("a",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("seed0.9", "view 'seed0.9' (draw 9 of seed 0)"),
+        ("seed12.0", "view 'seed12.0' (draw 0 of seed 12)"),
+        ("canonical", "view 'canonical' (the data set's own order)"),
+        ("seed0.9\n", "view 'seed0.9\\n'"),
+        ("mine", "view 'mine'"),
+    ],
+)
+def test_a_view_is_described_by_how_it_was_drawn(name: str, words: str) -> None:
+    assert described(name) == words
+
+
+def test_the_description_is_how_the_view_is_drawn_again() -> None:
+    drawn = {view.name: view.order for view in sample_views("q", tuple("abcd"), 5, seed=3)}
+    assert drawn == {
+        f"seed3.{draw}": shuffled("abcd", "view", 3, "q", draw)
+        for draw in (int(name.removeprefix("seed3.")) for name in drawn)
+    }
 
 
 @pytest.mark.parametrize("seed", [0, 1])

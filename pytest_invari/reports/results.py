@@ -60,7 +60,7 @@ class ResultBook:
         carried = getattr(report, "invari", None)
         if carried is not None:
             for summary in carried["subjects"]:
-                self._subjects[summary["reranker"], summary["dataset"], summary["k"]] = summary
+                self._add_subject(summary)
             result = Result(check, Judgement(**carried["judgement"]))
         elif report.failed:
             limit = check.criterion.limit(check.plan.k).value
@@ -75,6 +75,13 @@ class ResultBook:
         known = self._results.get(report.nodeid)
         if known is None or known.judgement.verdict != "fail":
             self._results[report.nodeid] = result
+
+    def _add_subject(self, summary: Summary) -> None:
+        key = summary["reranker"], summary["dataset"], summary["k"]
+        known = self._subjects.get(key, summary)
+        # Workers that share a baseline find in the records what another has just ranked; that is not old.
+        fewest = min(known["rankings_from_records"], summary["rankings_from_records"])
+        self._subjects[key] = {**summary, "rankings_from_records": fewest}
 
     @property
     def results(self) -> list[Result]:
@@ -131,15 +138,20 @@ def demand(check: Check, bound: float) -> str:
 
 def summarise(measured: Measured, reranker: str, dataset: str, metrics: list[str]) -> Summary:
     """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown."""
-    plan = measured.plan
+    plan, observations = measured.plan, measured.observations
     return {
         "reranker": reranker,
         "dataset": dataset,
         "k": int(plan.k),
         "views": int(plan.views),
         "queries": len(measured.query_ids),
+        "rankings": len(observations),
+        "rankings_from_records": sum(seen.from_records for seen in observations),
         "failures": int(measured.failure_count),
         "cost": {name: float(measured.interval(name).estimate) for name in COSTS},
+        "total_cost": {
+            name: float(sum(getattr(seen.ranking.cost, name) for seen in observations)) for name in COSTS
+        },
         "metrics": {name: _plain(measured.interval(name)) for name in metrics},
     }
 

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.errors import counted
 from pytest_invari.reports.results import COSTS, Result, ResultBook, Summary, describe
 from pytest_invari.reports.text import figure, printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_invari.checks import LeftOut
     from pytest_invari.options import Settings
 
@@ -19,17 +22,28 @@ __all__ = ["format_tables", "write_section"]
 
 _WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}
 _COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow"}
+# Rows that are shown when one of their counts is not 0.
+_COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
 _ROW_NAMES = {"ppi": "PPI", "gpi": "GPI", "loc": "LOC", "hr": "HR", "ndcg": "nDCG"}
 # Three decimals let two subjects stand side by side in 80 columns.
 _DIGITS = 3
 _GAP = 2
-_FIGURE = re.compile(r"\S+ \[[^][ ]+, [^][ ]+\] n=\d+")
+# tabulate makes a column this much wider than its heading.
+_HEADING_PADDING = 2
+# A name is not broken into shorter pieces than fit here, nor a metric's name into shorter ones than these.
+_LEAST_COLUMN = 25
+_LEAST_LABEL = 9
+# Below this width an entry's lines are indented less, so that a figure fits into one.
+_NARROW = 60
+_TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
+_FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
 def write_section(reporter: Any, book: ResultBook, left_out: Iterable[LeftOut], settings: Settings) -> None:
     """Write the tables, one entry a criterion, what was left out, and what the run cost."""
     width = reporter._tw.fullwidth
-    reporter.section("invari")
+    # Not section(), which leaves pytest's line of dots open and so a blank line below the heading.
+    reporter.write_sep("=", "invari")
     for lines in format_tables(book.subjects, width):
         for line in lines:
             reporter.write_line(line)
@@ -57,18 +71,29 @@ def format_tables(subjects: Sequence[Summary], width: int) -> list[list[str]]:
     ):
         columns = list(group)
         title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
-        wrapped = textwrap.wrap(printable(title), width)
+        wrapped = _wrap(printable(title), width, "")
         names = list(dict.fromkeys(name for column in columns for name in column["metrics"]))
-        labels = [_row_name(name) for name in names]
-        cells = [[_cell(column, name) for name in names] for column in columns]
-        room = width - max(map(len, labels)) - _GAP
-        for part in _fit([max(map(len, cell)) for cell in cells], room):
-            tables.append(
-                [
-                    *wrapped,
-                    *_table(labels, [columns[index] for index in part], [cells[index] for index in part]),
-                ]
-            )
+        counts = [name for name in _COUNTS if any(column[name] for column in columns)]
+        cells = [
+            [
+                *(_cell(column, name) for name in names),
+                *(f"{column[name]} of {column['rankings']}" for name in counts),
+            ]
+            for column in columns
+        ]
+        headings = [printable(column["reranker"]) for column in columns]
+        needs = [
+            max(*map(len, cell), min(len(heading) + _HEADING_PADDING, _LEAST_COLUMN))
+            for heading, cell in zip(headings, cells, strict=True)
+        ]
+        labels = _broken(
+            [*map(_row_name, names), *(_COUNTS[name] for name in counts)], width - max(needs) - _GAP
+        )
+        room = width - max(len(line) for label in labels for line in label.splitlines()) - _GAP
+        for part in _fit(needs, room):
+            spare = room - sum(needs[index] for index in part) - _GAP * (len(part) - 1)
+            broken = _headings([(headings[index], needs[index]) for index in part], spare)
+            tables.append([*wrapped, *_table(labels, broken, [cells[index] for index in part])])
             wrapped = []
     return tables
 
@@ -78,7 +103,7 @@ def _fit(widths: Sequence[int], room: int) -> list[list[int]]:
     parts: list[list[int]] = [[]]
     used = 0
     for index, width in enumerate(widths):
-        if parts[-1] and used + width + _GAP > room:
+        if parts[-1] and used + width > room:
             parts.append([])
             used = 0
         parts[-1].append(index)
@@ -86,19 +111,42 @@ def _fit(widths: Sequence[int], room: int) -> list[list[int]]:
     return parts
 
 
-def _table(labels: list[str], columns: list[Summary], cells: list[list[str]]) -> list[str]:
+def _headings(columns: Sequence[tuple[str, int]], spare: int) -> list[str]:
+    """Each name in its column and what it needs of the *spare* width, broken where that is too little."""
+    headings = []
+    for name, width in columns:
+        wanted = max(0, len(name) + _HEADING_PADDING - width)
+        taken = min(wanted, spare)
+        spare -= taken
+        headings.append(_broken_name(name, width + taken - _HEADING_PADDING))
+    return headings
+
+
+def _broken_name(name: str, room: int) -> str:
+    """A reranker's name in lines, broken before its options, or anywhere when one of them is too long."""
+    lines = [""]
+    for piece in re.findall(r"[^:,]*[:,]|[^:,]+", name):
+        if lines[-1] and len(lines[-1]) + len(piece) > room:
+            lines.append("")
+        pieces = [piece[start : start + room] for start in range(0, len(piece), room)]
+        lines[-1] += pieces[0]
+        lines += pieces[1:]
+    return "\n".join(lines)
+
+
+def _broken(labels: Iterable[str], room: int) -> list[str]:
+    return ["\n".join(textwrap.wrap(label, max(room, _LEAST_LABEL))) for label in labels]
+
+
+def _table(labels: list[str], headings: list[str], cells: list[list[str]]) -> list[str]:
     from tabulate import tabulate
 
-    headers = [""]
-    for column, rows in zip(columns, cells, strict=True):
-        room = max(map(len, rows))
-        headers.append("\n".join(textwrap.wrap(printable(column["reranker"]), room)))
     text = tabulate(
         list(zip(labels, *cells, strict=True)),
-        headers=headers,
+        headers=["", *headings],
         tablefmt="simple",
         disable_numparse=True,
-        colalign=("left", *("left" for _ in columns)),
+        colalign=("left",) * (len(headings) + 1),
     )
     return [line.rstrip() for line in str(text).splitlines()]
 
@@ -114,16 +162,24 @@ def _cell(column: Summary, name: str) -> str:
     value = column["metrics"].get(name)
     if value is None:
         return ""
+    if name in COSTS and not _reports(column, name):
+        return "-"
     return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
+
+
+def _reports(column: Summary, cost: str) -> bool:
+    """Whether the reranker tells this kind of cost; without a language model there are no tokens."""
+    kind = _TOKENS if cost in _TOKENS else (cost,)
+    return any(column["total_cost"][name] for name in kind)
 
 
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
     check = result.check
     text = f"{word:<9} {printable(check.name)}  {describe(check, result.judgement)}"
-    lines = _wrap(text, width)
+    lines = _wrap(text, width, _indent(width))
     if result.judgement.verdict == "fail" and check.criterion.why:
         why = f"why: {printable(check.criterion.why)}"
-        indent = " " * 10
+        indent = _indent(width)
         lines += textwrap.wrap(why, width, initial_indent=indent, subsequent_indent=indent + "     ")
     return lines
 
@@ -133,15 +189,20 @@ def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
     for (criterion, reason), group in _grouped(left_out).items():
         whose = "" if len(group) > 1 else f"[{group[0]}]"
         text = printable(f"{'LEFT OUT':<9} {criterion}{whose}  {reason}")
-        lines += _wrap(text, width)
+        lines += _wrap(text, width, _indent(width))
     return lines
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    """Wrap below the verdict's column, without tearing a figure from its interval."""
+def _wrap(text: str, width: int, indent: str) -> list[str]:
+    """Wrap, the lines after the first indented, without tearing a figure from its interval."""
     bound = _FIGURE.sub(lambda match: match[0].replace(" ", "\0"), text)
-    lines = textwrap.wrap(bound, width, subsequent_indent=" " * 10, break_on_hyphens=False)
+    lines = textwrap.wrap(bound, width, subsequent_indent=indent, break_on_hyphens=False)
     return [line.replace("\0", " ") for line in lines]
+
+
+def _indent(width: int) -> str:
+    """As wide as the verdict's column, where there is room for it."""
+    return " " * (10 if width >= _NARROW else 4)
 
 
 def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
@@ -160,26 +221,27 @@ def _closing_lines(book: ResultBook, settings: Settings, width: int) -> list[str
     if settings.strict and "undecided" in verdicts:
         counts += " (fails under --invari-strict)"
     lines = [f"criteria: {counts}"]
-    subjects = book.subjects
-    if subjects:
-        lines.append(_cost_line(subjects))
+    if book.subjects:
+        lines.append(_cost_line(book.subjects))
+        if settings.records is not None:
+            lines.append(_records_line(book.subjects, settings.records))
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
 
 
 def _cost_line(subjects: Sequence[Summary]) -> str:
-    rankings = [each["queries"] * each["views"] for each in subjects]
-    total = {
-        name: sum(
-            count * each["cost"][name]
-            for count, each in zip(rankings, subjects, strict=True)
-            if each["cost"][name] == each["cost"][name]
-        )
-        for name in COSTS
-    }
-    plural = "s" if len(subjects) > 1 else ""
-    return (
-        f"measured: {len(subjects)} subject{plural}, {sum(rankings):,} rankings, "
-        f"{total['calls']:,.0f} calls, "
-        f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached), "
-        f"{total['tokens_out']:,.0f} out, {total['seconds']:,.1f} s of reranking"
-    )
+    total = {name: sum(each["total_cost"][name] for each in subjects) for name in COSTS}
+    parts = [
+        counted(len(subjects), "subject"),
+        counted(sum(each["rankings"] for each in subjects), "ranking"),
+        counted(round(total["calls"]), "call"),
+    ]
+    if any(total[name] for name in _TOKENS):
+        parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
+        parts.append(f"{total['tokens_out']:,.0f} out")
+    return f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
+
+
+def _records_line(subjects: Sequence[Summary], folder: Path) -> str:
+    recorded = sum(each["rankings_from_records"] for each in subjects)
+    rankings = counted(sum(each["rankings"] for each in subjects), "ranking")
+    return printable(f"records: {recorded:,} of {rankings} came from records in {folder}")

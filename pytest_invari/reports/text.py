@@ -26,11 +26,16 @@ def harmless(text: str) -> str:
 
 
 def number(value: float, digits: int = 4, counted: bool = False) -> str:
-    """Show a number with *digits* decimals, fewer when large; a *counted* one has none when whole."""
+    """Show a number with *digits* decimals, fewer when large.
+
+    A *counted* one (calls, tokens, seconds) has no decimals when whole, and is never rounded to 0.
+    """
     if math.isnan(value):
         return "undefined"
     if abs(value) >= 1000 or (counted and value == round(value)):
         return f"{value:,.0f}"
+    if counted and abs(value) < 10.0**-digits:
+        return f"{value:.0e}"
     if abs(value) >= 10:
         return f"{value:.{min(digits, 1)}f}"
     return f"{value:.{digits}f}"

@@ -126,7 +126,7 @@ def test_a_model_is_shared_by_all_that_are_built(project: Project) -> None:
         ({"k": 6}, "data set 'films': query 'query0' has 5 candidates, fewer than the 6 asked for"),
         (
             {"k": 2, "views": 2},
-            "query 'query0': 2 views asked for, but 2 candidates have only 1 orders besides",
+            "query 'query0': 2 views asked for, but 2 candidates have only 1 order besides",
         ),
         ({"k": 3, "views": 7}, "query 'query0': 7 views asked for, but 3 candidates have only 5 orders"),
         ({"dataset": "nowhere"}, "unknown data set 'nowhere'"),

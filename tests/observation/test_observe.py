@@ -209,6 +209,49 @@ def test_slow_work_is_written_at_once_and_quick_work_together(
     assert len(sizes(0.0001)) == 2
 
 
+def test_an_observation_says_whether_it_came_from_records(
+    tasks: TaskSet, views: Views, record: Record, by_id: type[ById]
+) -> None:
+    few = tasks.head(3)
+    first = observe(by_id(), few, views, record, show=False)
+    again = observe(by_id(), tasks, views, record, show=False)
+    assert [seen.from_records for seen in first] == [False] * 12
+    assert [seen.from_records for seen in again] == [True] * 12 + [False] * 20
+    assert again[:12] == first
+    assert all(seen.from_records for seen in record.read().values())
+    assert not any(seen.from_records for seen in observe(by_id(), tasks, views, show=False))
+
+
+@pytest.mark.parametrize(
+    ("cost", "fault"),
+    [
+        (Cost(calls=-1), "calls cannot be -1"),
+        (
+            Cost(calls=1, depth=1, tokens_in=3, tokens_cached=4),
+            "tokens_cached (4) cannot exceed tokens_in (3)",
+        ),
+        (Cost(tokens_out=2.5), "tokens_out cannot be 2.5"),  # type: ignore[arg-type]  # a reranker's mistake
+        (Cost(depth="1"), "depth cannot be '1'"),  # type: ignore[arg-type]  # likewise
+        (Cost(seconds=math.nan), "seconds cannot be nan"),
+        (Cost(seconds=math.inf), "seconds cannot be inf"),
+    ],
+)
+def test_a_ranking_with_an_impossible_cost_fails_before_it_is_kept(
+    tasks: TaskSet, views: Views, record: Record, cost: Cost, fault: str
+) -> None:
+    class Wrong:
+        def rank(self, request: Request) -> Ranking:
+            return Ranking.from_order(request, request.ids, cost=cost)
+
+    observe(Wrong(), tasks.head(1), views, record, show=False)
+    for seen in record.read().values():
+        assert (seen.ranking.status, seen.ranking.fault) == (
+            "failed",
+            f"reported an impossible cost: {fault}",
+        )
+        assert seen.ranking.cost.fault == ""
+
+
 def test_a_kept_view_in_another_order_is_an_error_with_query_and_view(
     tasks: TaskSet, views: Views, record: Record, by_id: type[ById]
 ) -> None:
@@ -216,7 +259,7 @@ def test_a_kept_view_in_another_order_is_an_error_with_query_and_view(
     swapped = dict(views)
     first, second, *rest = views["query3"]
     swapped["query3"] = [View(first.name, second.order), View(second.name, first.order), *rest]
-    message = f"query 'query3', view '{first.name}' was shown in another order"
+    message = rf"query 'query3', view '{first.name}' \(the data set's own order\) was shown in another order"
     with pytest.raises(InvariError, match=message):
         observe(by_id(), tasks, swapped, record, show=False)
     with pytest.raises(InvariError, match=message):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pytest_invari import progress
-from pytest_invari.progress import bar, shown_on, tick
+from pytest_invari.progress import bar, preceded_by, shown_on, tick
 
 
 class Terminal(io.StringIO):
@@ -98,6 +98,36 @@ def test_elsewhere_lines_are_written_now_and_then(
     ]
     assert all(line.startswith("sgs on films: ") and "\r" not in line for line in lines)
     assert "[00:30<01:10," in lines[1]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_precedes_is_done_once_and_only_where_something_is_shown(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    monkeypatch.setattr(progress, "SPARSE_SECONDS", 0.0)
+    stream = Terminal() if terminal else io.StringIO()
+    with shown_on(stream), preceded_by(lambda: print("before", file=stream)):
+        for total in (0, 2, 2):
+            with bar(total, "sgs", show=False):
+                tick()
+        assert stream.getvalue() == ""
+        for _ in range(2):
+            with bar(3, "sgs"):
+                tick(3)
+    text = stream.getvalue()
+    assert text.startswith("before\n")
+    assert "sgs" in text
+    assert text.count("before") == 1
+    with shown_on(stream), bar(3, "sgs"):
+        tick()
+    assert stream.getvalue().count("before") == 1
+
+
+def test_what_precedes_is_not_done_where_a_step_takes_no_time() -> None:
+    stream = io.StringIO()
+    with shown_on(stream), preceded_by(lambda: print("before", file=stream)), bar(3, "sgs"):
+        tick(3)
+    assert stream.getvalue() == ""
 
 
 def test_a_step_that_took_no_time_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,9 @@ JSON = st.recursive(
 @st.composite
 def observations(draw: st.DrawFn) -> Observation:
     shown = tuple(draw(st.lists(TEXT, min_size=1, max_size=5, unique=True)))
-    cost = Cost(draw(COUNT), draw(COUNT), draw(COUNT), draw(COUNT), draw(COUNT), draw(st.floats(0, 1e6)))
+    tokens = draw(COUNT)
+    cached = draw(st.integers(0, tokens))
+    cost = Cost(draw(COUNT), draw(COUNT), tokens, cached, draw(COUNT), draw(st.floats(0, 1e6)))
     diagnostics = draw(st.dictionaries(TEXT, JSON, max_size=3))
     if draw(st.booleans()):
         ranking = Ranking((), None, cost, "failed", {"fault": draw(st.text()), **diagnostics})
@@ -257,6 +259,10 @@ def table_of(record: Record, **changed: Any) -> pa.Table:
         ({"status": "excellent"}, "unknown status 'excellent'"),
         ({"output": ["a", "a"]}, "the output is not an order of the input"),
         ({"diagnostics": "{"}, "diagnostics are not JSON"),
+        ({"calls": -1}, "calls cannot be -1"),
+        ({"tokens_in": 5, "tokens_cached": 6}, "tokens_cached (6) cannot exceed tokens_in (5)"),
+        ({"seconds": float("nan")}, "seconds cannot be nan"),
+        ({"seconds": -0.5}, "seconds cannot be -0.5"),
     ],
 )
 def test_rows_that_cannot_be_are_named(record: Record, changed: dict[str, Any], message: str) -> None:
@@ -265,8 +271,58 @@ def test_rows_that_cannot_be_are_named(record: Record, changed: dict[str, Any], 
     pyarrow.parquet.write_table(table_of(record, **changed), strange)
     with pytest.raises(InvariError) as caught:
         record.read()
-    assert str(caught.value).startswith(f"{strange}: query 'q0', view 'seed0.0': ")
+    assert str(caught.value).startswith(f"{strange}: query 'q0', view 'seed0.0' (draw 0 of seed 0): ")
     assert message in str(caught.value)
+
+
+CONTRADICTIONS: dict[str, dict[str, Any]] = {
+    "input": {"input": ["b", "a"]},
+    "output": {"output": ["a", "b"]},
+    "scores": {"scores": [2.0, 1.0]},
+    "status": {"status": "repaired"},
+    "output and scores": {"output": ["a", "b"], "scores": [2.0, 1.0]},
+}
+
+
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+@pytest.mark.parametrize("together", [True, False], ids=["in one file", "in two"])
+def test_two_answers_for_one_view_are_named_where_they_must_agree(
+    record: Record, what: str, together: bool
+) -> None:
+    views = record.path / "views"
+    views.mkdir(exist_ok=True)
+    one, other = table_of(record), table_of(record, **CONTRADICTIONS[what])
+    if together:
+        pyarrow.parquet.write_table(pa.concat_tables([one, other]), views / "part-b.parquet")
+        between = "is there twice"
+    else:
+        pyarrow.parquet.write_table(one, views / "part-a.parquet")
+        pyarrow.parquet.write_table(other, views / "part-b.parquet")
+        between = "is also in part-a.parquet"
+    with pytest.raises(InvariError) as caught:
+        record.read(strict=True)
+    assert str(caught.value) == (
+        f"{views / 'part-b.parquet'}: query 'q0', view 'seed0.0' (draw 0 of seed 0) {between}, with another "
+        f"{what}; remove the file that is wrong"
+    )
+    # A run that goes on takes the first, as where two processes have ranked a view at once.
+    assert len(record.read()) == 1
+
+
+def test_two_equal_answers_for_one_view_are_one(record: Record) -> None:
+    (record.path / "views").mkdir(exist_ok=True)
+    for name, seconds in (("a", 0.1), ("b", 0.2)):
+        table = table_of(record, seconds=seconds)
+        pyarrow.parquet.write_table(table, record.path / "views" / f"part-{name}.parquet")
+    [seen] = record.read(strict=True).values()
+    assert seen.ranking.cost.seconds == 0.1
+
+
+@pytest.mark.parametrize("first", ["ok", "failed"])
+def test_a_failure_that_was_tried_again_contradicts_nothing(record: Record, first: str) -> None:
+    record.append([seen(0, status=first)])
+    record.append([seen(0, status="ok" if first == "failed" else "failed")])
+    assert [each.ranking.status for each in record.read(strict=True).values()] == ["ok"]
 
 
 def test_torn_and_foreign_files_are_named(record: Record) -> None:

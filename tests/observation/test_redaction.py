@@ -39,7 +39,20 @@ def test_names_that_only_look_like_it_are_not(name: str) -> None:
         ("http:api_key=abc,select=2", "http:api_key=(hidden),select=2"),
         ("{'api_key': 'abc', 'k': 3}", "{'api_key': '(hidden)', 'k': 3}"),
         ("https://me:pw@host/x?token=abc&k=3", "https://(hidden)@host/x?token=(hidden)&k=3"),
-        ("header Authorization: Bearer abcdefghijk", "header Authorization: (hidden) (hidden)"),
+        ("header Authorization: Bearer abcdefghijk", "header Authorization: (hidden)"),
+        ("{'Authorization': 'Basic abc'}", "{'Authorization': '(hidden)'}"),
+        ("Authorization: Bearer abcdefg", "Authorization: (hidden)"),
+        ("Set-Cookie: session=abc; csrf=def; x=y, k=3", "Set-Cookie: (hidden), k=3"),
+        ("401 for Basic YWxpY2U6cHc=", "401 for Basic (hidden)"),
+        ("password: hunter2 was refused", "password: (hidden) was refused"),
+        ("password: swordfish, user: bob", "password: (hidden), user: bob"),
+        ("password: swordfish user: bob", "password: (hidden) user: bob"),
+        ("password: swordfish\nuser bob", "password: (hidden)\nuser bob"),
+        ("password = sword fish", "password = (hidden) fish"),
+        ("'secret': 'sword fish'", "'secret': '(hidden) fish'"),
+        ("secret: aBcDeFgH was refused", "secret: (hidden) was refused"),
+        ("token: abcdefghijklmnop was refused", "token: (hidden) was refused"),
+        ("passwd:abc def", "passwd:(hidden) def"),
         ("401 for bearer abcdefghijk", "401 for bearer (hidden)"),
         ("KeyError: 'title'; pad_token=7, max_tokens=64", "KeyError: 'title'; pad_token=7, max_tokens=64"),
         ("sgs:select=2,base=zero_shot", "sgs:select=2,base=zero_shot"),
@@ -47,6 +60,23 @@ def test_names_that_only_look_like_it_are_not(name: str) -> None:
 )
 def test_texts_lose_their_secrets_and_nothing_else(text: str, expected: str) -> None:
     assert without_secrets(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/etc/passwd: No such file or directory",
+        "passwd: permission denied",
+        "passwd: Authentication token manipulation error",
+        "The Secret: Dare to Dream",
+        "Basic Instinct (1992)",
+        "password: must be set",
+        "unexpected token: a comma was expected",
+        "the token is missing, the password too",
+    ],
+)
+def test_prose_is_left_alone(text: str) -> None:
+    assert without_secrets(text) == text
 
 
 def test_values_of_secret_environment_variables_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from pytest_invari.errors import InvariError
@@ -116,7 +118,8 @@ def test_fewer_views_of_the_same_seed_are_replayed(project: Project) -> None:
 def test_missing_views_are_refused_by_query_and_view(project: Project) -> None:
     project.laboratory().measure(BIASED, project.plan())
     message = refusal(project, BIASED, project.plan(views=6))
-    assert "lacks 16 of 48 views, the first of query 'query0', view 'seed0.4'; run once without" in message
+    assert "lacks 16 of 48 views, the first of query 'query0', view 'seed0.4' (draw 4 of seed 0); " in message
+    assert "; run once without --invari-replay to rank them" in message
     message = refusal(project, BIASED, project.plan(view_seed=9))
     assert "lacks 32 of 32 views, the first of query 'query0', view 'seed9.0'" in message
     message = refusal(project, BIASED, project.plan(include_canonical=True))
@@ -126,14 +129,19 @@ def test_missing_views_are_refused_by_query_and_view(project: Project) -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"spec": "random"}, "reranker: recorded with 'biased', now 'random'"),
         ({"spec": "biased:beta=0.8,noise=0.4"}, "option.noise: recorded with '0.3', now '0.4'"),
         ({"spec": "biased:beta=0.8"}, "option.noise: recorded with '0.3', now not given"),
         ({"spec": BIASED.label + ",seed=3"}, "option.seed: recorded without it, now '3'"),
         ({"settings": ModelSettings(model="big")}, "model: recorded with '', now 'big'"),
         ({"settings": ModelSettings(dtype="float16")}, "dtype: recorded with 'auto', now 'float16'"),
-        ({"k": 4}, "k: recorded with 5, now 4"),
-        ({"queries": 3}, "queries: recorded with 8, now 3"),
+        # Fewer items or queries have another hash, but nobody has changed the file.
+        ({"k": 4}, "k: recorded with 5, now 4; run once"),
+        ({"queries": 3}, "queries: recorded with 8, now 3; run once"),
+        (
+            {"spec": "biased:beta=0.8,noise=0.4,seed=3", "k": 4},
+            "k: recorded with 5, now 4; option.noise: recorded with '0.3', now '0.4'; option.seed: recorded "
+            "without it, now '3'; run once",
+        ),
     ],
 )
 def test_what_was_never_asked_for_is_refused_by_name(
@@ -157,15 +165,19 @@ def test_a_changed_task_file_is_refused(project: Project) -> None:
     project.laboratory().measure(BIASED, project.plan())
     project.write_tasks(text="other films")
     message = refusal(project, BIASED, project.plan())
-    assert "tasks_sha256: recorded with '" in message
-    assert "; the nearest, biased_beta=0.8_noise=0.3-films-K5-" in message
+    assert "the nearest are biased_beta=0.8_noise=0.3-films-K5-" in message
+    assert ": the task file or data set 'films' has changed since; run once without" in message
+    assert "sha256" not in message
     (project.path / "films.jsonl").write_text("{}\n")
     assert "films.jsonl: line 1" in refusal(project, BIASED, project.plan())
 
 
 def test_an_unknown_reranker_or_data_set_is_refused_too(project: Project) -> None:
     project.laboratory().measure(BIASED, project.plan())
-    assert "reranker: recorded with 'biased', now 'nobody'" in refusal(project, "nobody", project.plan())
+    assert refusal(project, "nobody", project.plan()) == (
+        f"{project.records}: no records fit nobody-films-K5; there are none of reranker 'nobody', only of "
+        "'biased'; run once without --invari-replay to rank them"
+    )
     assert "dataset: recorded with 'films', now 'books'" in refusal(project, BIASED, project.plan("books"))
 
 
@@ -202,6 +214,41 @@ def test_subjects_lie_side_by_side(project: Project) -> None:
     again = [laboratory.measure(spec, project.plan(k=k)) for spec in specs for k in (4, 5)]
     assert [figures(each) for each in again] == [figures(each) for each in first]
     assert len(list(project.records.iterdir())) == 6
+
+
+def test_the_nearest_are_of_the_same_reranker(project: Project) -> None:
+    # One difference from the wrong reranker, two from the right one.
+    project.laboratory().measure(RerankerSpec.parse("random"), project.plan())
+    project.laboratory().measure(RerankerSpec.parse("biased:beta=0.8,seed=3"), project.plan())
+    message = refusal(project, "biased", project.plan())
+    assert "the nearest are biased_beta=0.8_seed=3-films-K5-" in message
+    assert (
+        ": option.beta: recorded with '0.8', now not given; option.seed: recorded with '3', now not given; "
+        in message
+    )
+
+
+def test_a_replay_may_lack_a_baseline_until_it_is_measured(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    laboratory = project.laboratory(replay=True)
+    random = RerankerSpec.parse("random")
+    laboratory.check(random, project.plan(), is_baseline=True)
+    with pytest.raises(InvariError, match="there are none of reranker 'random', only of 'biased'"):
+        laboratory.measure(random, project.plan())
+    assert laboratory.measure(BIASED, project.plan()).failure_count == 0
+
+
+def test_contradictions_are_refused_in_a_replay(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    [part] = project.records.glob("*/views/*.parquet")
+    rows = pyarrow.parquet.ParquetFile(part).read()
+    changed = rows.slice(5, 1).to_pylist()[0]
+    changed["output"] = changed["output"][::-1]
+    again = pyarrow.Table.from_pylist([changed], rows.schema)
+    pyarrow.parquet.write_table(again, part.with_name("part-z.parquet"))
+    message = refusal(project, BIASED, project.plan())
+    assert message.startswith(f"{part.with_name('part-z.parquet')}: query 'query1', view 'seed0.1' (draw 1 ")
+    assert f"is also in {part.name}, with another output; remove the file that is wrong" in message
 
 
 def test_a_torn_file_is_refused_before_anything_is_judged(project: Project) -> None:

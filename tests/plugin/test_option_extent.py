@@ -64,7 +64,7 @@ def test_the_ini_keys_are_the_defaults(project: Project) -> None:
         ("--invari-dtype=int8", "--invari-dtype: 'int8' is not one of auto, float32, bfloat16, float16"),
         ("--invari-batch-tokens=x", "--invari-batch-tokens: 'x' is not a whole number of at least 1"),
         ("--invari-k=7", "*tasks*q0*6 candidates*7*"),
-        ("--invari-k=2", "*query 'q0'*5 views asked for, but 2 candidates have only 1 orders*"),
+        ("--invari-k=2", "*query 'q0'*5 views asked for, but 2 candidates have only 1 order *"),
         ("--invari-dataset=missing.jsonl", "data set 'missing.jsonl': there is no such file or folder"),
         ("--invari-dataset=movielens_smal", "unknown data set*Did you mean 'movielens_small'*"),
         ("--invari-baseline=rando", "*unknown reranker 'rando'. Did you mean 'random'*"),

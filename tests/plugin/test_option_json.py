@@ -53,7 +53,8 @@ def test_subjects_are_the_reranker_and_its_baseline(project: Project) -> None:
     assert first["metrics"]["loc"] == {
         "estimate": 1.0, "low": pytest.approx(low), "high": 1.0, "n": 32, "undefined": 0, "reason": None
     }  # fmt: skip
-    assert first["cost"]["calls"] == 1.0
+    assert (first["rankings"], first["rankings_from_records"]) == (160, 0)
+    assert (first["cost"]["calls"], first["total_cost"]["calls"]) == (1.0, 160.0)
     names = {"ppi", "gpi", "loc", "exposure_deviation@5", "hr@5", "ndcg@5", "calls", "depth", "seconds"}
     assert names <= set(first["metrics"])
     assert all(math.isfinite(each["estimate"]) for each in first["metrics"].values())

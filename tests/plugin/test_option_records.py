@@ -57,17 +57,83 @@ def test_replay_needs_the_folder(project: Project) -> None:
     result.stderr.fnmatch_lines(["ERROR: --invari-replay needs --invari-records=DIR*"])
 
 
-def test_replay_of_what_was_never_recorded_is_refused(project: Project) -> None:
+def test_replay_of_a_reranker_that_was_never_recorded_is_refused(project: Project) -> None:
     project.run("--invari-records=kept", "-k", "calls")
-    for arguments in (("--invari-views=4",), ("--invari-seed=5",)):
+    for arguments in (("--invari-views=6",), ("--invari-seed=5",), ("--reranker=random:seed=3",)):
         result = project.run("--invari-records=kept", "--invari-replay", "-k", "calls", *arguments)
-        assert result.ret != 0
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert "Traceback" not in result.stdout.str() + result.stderr.str()
+        assert result.stderr.str().startswith("ERROR: kept")
+
+
+def test_replay_needs_no_baseline_where_no_item_does(project: Project) -> None:
+    arguments = ("--invari-records=kept", "-k", "calls or gpi")
+    project.run(*arguments).assert_outcomes(passed=2)
+    project.run(*arguments, "--invari-replay").assert_outcomes(passed=2)
+    chosen = "small::calls[first_stage-tasks-K6]"
+    project.run("--invari-records=kept", "--invari-replay", chosen).assert_outcomes(passed=1)
+
+
+def test_replay_without_the_baseline_fails_the_items_that_need_it(project: Project) -> None:
+    project.run("--invari-records=kept", "-k", "calls")
+    result = project.run("--invari-records=kept", "--invari-replay")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "no figure: loc minus random's must be above 0; baseline random: nothing measured: kept: no "
+            "records fit random-tasks-K6; there are none of reranker 'random', only of 'first_stage'; run "
+            "once without --invari-replay to rank them"
+        ]
+    )
+
+
+def test_a_run_whose_subject_failed_and_left_no_baseline_is_replayed(project: Project) -> None:
+    project.write("mine_bad.py", "def rank(context, texts):\n    raise RuntimeError('no answer')\n")
+    first = project.run("--invari-records=kept", reranker="mine_bad:rank")
+    assert [path.name.partition("-tasks")[0] for path in (project.path / "kept").iterdir()] == [
+        "mine_bad_rank"
+    ]
+    again = project.run("--invari-records=kept", "--invari-replay", reranker="mine_bad:rank")
+    assert again.ret == first.ret == pytest.ExitCode.TESTS_FAILED
+    assert again.parseoutcomes() == first.parseoutcomes() == {"failed": 4}
+    failures = [line for line in first.outlines if line.startswith("no figure: ")]
+    assert [line for line in again.outlines if line.startswith("no figure: ")] == failures
+
+
+def test_a_run_says_how_many_rankings_came_from_records(project: Project) -> None:
+    run = ("--invari-records=kept", "--invari-json=report.json")
+
+    def told(*arguments: str) -> tuple[list[int], list[str]]:
+        result = project.run(*run, *arguments)
+        subjects = json.loads((project.path / "report.json").read_text())["subjects"]
+        result.stdout.fnmatch_lines(["records: * of * rankings came from records in kept"])
+        rows = [
+            line.split("  ", 1)[1].split("  ") for line in result.outlines if line.startswith("from records")
+        ]
+        return (
+            [subject["rankings_from_records"] for subject in subjects],
+            [cell.strip() for row in rows for cell in row if cell.strip()],
+        )
+
+    # A row of zeros tells no more than the closing line.
+    assert told("--invari-views=3") == ([0, 0], [])
+    assert told() == ([96, 96], ["96 of 160", "96 of 160"])
+    assert told("--invari-baseline=constant") == ([160, 0], ["160 of 160", "0 of 160"])
+    assert told("--invari-replay") == ([160, 160], ["160 of 160", "160 of 160"])
+
+
+def test_without_the_option_nothing_is_said_of_records(project: Project) -> None:
+    text = project.run().stdout.str()
+    assert "from records" not in text
+    assert "records:" not in text
 
 
 def test_workers_share_the_folder(project: Project) -> None:
     pytest.importorskip("xdist")
     run = ("--reranker=biased", "--reranker=input_order", "--invari-records=kept")
     first = project.run(*run, "-n2")
+    # They share a baseline; what one worker takes from the other's records was ranked in this run.
+    first.stdout.fnmatch_lines(["records: 0 of 640 rankings came from records in kept"])
     again = project.run(*run, "--invari-replay", "-n2")
     assert first.parseoutcomes() == again.parseoutcomes()
+    again.stdout.fnmatch_lines(["records: 640 of 640 rankings came from records in kept"])

@@ -94,7 +94,7 @@ def test_a_failing_reranker_fails_its_items_with_query_view_and_fault(
     result = project.run("--reranker=good", "-k", "calls", reranker=name)
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(
-        [f"no figure: *160 of 160 rankings failed, the first for query 'q0', view 'seed0.0': *{fault}*"]
+        [f"no figure: *160 of 160 rankings failed, the first for query 'q0', view 'seed0.0'*: *{fault}*"]
     )
     assert "\x1b[31m" not in result.stdout.str()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_invari import progress
 from pytest_invari.reports.terminal import format_tables
 from pytest_invari.reports.text import figure, number, printable
 
@@ -20,18 +22,33 @@ def section(result: pytest.RunResult) -> list[str]:
     return lines[start + 1 : stop]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 132])
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+THREE = ("--reranker=biased:beta=0.5,noise=0.1", "--reranker=constant", "--reranker=mine_flaky:rank")
+FLAKY = """
+def rank(context, texts):
+    if texts[0].endswith("0"):
+        raise RuntimeError("busy")
+    return [float(text.split()[-1]) for text in texts]
+"""
+
+
+# The dashed lines are those of the tables, each of which holds as many subjects as fit beside each other.
+@pytest.mark.parametrize(("columns", "tables"), [(40, 4), (60, 4), (80, 2), (120, 2), (132, 1), (200, 1)])
 def test_every_line_fits_the_terminal(
-    project: Project, monkeypatch: pytest.MonkeyPatch, columns: int, workers: tuple[str, ...]
+    project: Project, monkeypatch: pytest.MonkeyPatch, columns: int, tables: int
 ) -> None:
-    if workers:
-        pytest.importorskip("xdist")
+    project.write("mine_flaky.py", FLAKY)
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = section(project.run("--reranker=biased:beta=0.5,noise=0.1", *workers))
+    lines = section(project.run(*THREE, reranker=None))
     assert max(map(len, lines)) <= columns
-    tables = [line for line in lines if line.startswith("---")]
-    assert len(tables) == {60: 3, 80: 2, 132: 1}[columns]
+    assert len([line for line in lines if line.startswith("---")]) == tables
+    # No interval is torn, wherever it stands.
+    assert not any(re.search(r"\[-?\d[^]]*$", line) for line in lines)
+
+
+def test_the_section_fits_where_workers_ran(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("xdist")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, section(project.run("-n2")))) <= 60
 
 
 def test_the_table_has_the_papers_metrics_and_the_cost(project: Project) -> None:
@@ -57,7 +74,7 @@ def test_each_criterion_has_a_verdict_its_figure_and_its_bound(project: Project)
             r"FAIL      gpi\[.*",
             r"PASS      calls\[.*",
             r"criteria: 1 passed, 3 failed, 0 undecided",
-            r"measured: 2 subjects, 320 rankings, 320 calls, .*",
+            r"measured: 2 subjects, 320 rankings, 320 calls, \d+\.\d s of reranking",
         ]
     )
 
@@ -83,22 +100,140 @@ def test_untrusted_text_is_made_harmless_everywhere(project: Project) -> None:
     project.run(reranker="input_order").stdout.fnmatch_lines(["*x1b[[]2Jusers*"])
 
 
-def test_labels_longer_than_their_column_are_wrapped() -> None:
-    value = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
-    label = "shop.search.rerankers:make_reranker:temperature=0,window=20,base=zero_shot"
-    subject = {"reranker": label, "dataset": "d", "k": 10, "views": 6, "metrics": {"loc": value}}
-    (table,) = format_tables([subject], 60)
-    assert max(map(len, table)) <= 60
-    assert label.replace(" ", "") in "".join(line.split("  ")[-1].strip() for line in table)
+def test_failed_views_are_counted_beside_the_figures(project: Project) -> None:
+    project.write("mine_flaky.py", FLAKY)
+    result = project.run(reranker="mine_flaky:rank")
+    [row] = [line for line in section(result) if line.startswith("failed views")]
+    count = int(row.removeprefix("failed views").split()[0])
+    assert row.split()[2:] == [str(count), "of", "160"]
+    result.stdout.fnmatch_lines(
+        [f"no figure: loc must be at least 0.75; {count} of 160 rankings failed, the *"]
+    )
+    # A failure that costs nothing is no ranking of 0 calls.
+    result.stdout.fnmatch_lines(["calls  *1 [[]1, 1[]] n=*"])
+    assert 0 < count < 160
+
+
+def test_nothing_is_said_of_failed_views_where_none_failed(project: Project) -> None:
+    assert "failed views" not in project.run().stdout.str()
+
+
+def test_a_cost_that_is_not_reported_is_a_dash(project: Project) -> None:
+    project.write(
+        "mine_costs.py",
+        """
+        from pytest_invari.protocol import Cost, Ranking
+
+        class Silent:
+            def rank(self, request):
+                return Ranking.from_order(request, sorted(request.ids), cost=Cost())
+
+        class Telling:
+            def rank(self, request):
+                return Ranking.from_order(request, sorted(request.ids), cost=Cost(2, 1, 1200, 0, 3, 0.25))
+        """,
+    )
+    result = project.run(
+        "--reranker=mine_costs:Silent", "--reranker=mine_costs:Telling", "-k", "gpi", reranker=None
+    )
+    rows = {line[:13].strip(): re.split(r"\s{2,}", line)[1:] for line in section(result)}
+    told = "1,200 [1,200, 1,200] n=32"
+    assert {name: rows[name] for name in ("calls", "depth", "tokens in", "tokens cached", "tokens out")} == {
+        "calls": ["-", "2 [2, 2] n=32"],
+        "depth": ["-", "1 [1, 1] n=32"],
+        "tokens in": ["-", told],
+        "tokens cached": ["-", "0 [0, 0] n=32"],
+        "tokens out": ["-", "3 [3, 3] n=32"],
+    }
+    assert re.fullmatch(r"\de-0\d \[\de-0\d, \de-0\d\] n=32", rows["seconds"][0])
+    result.stdout.fnmatch_lines(
+        [
+            "measured: 2 subjects, 320 rankings, 320 calls, 192,000 tokens in (0 of them*",
+            "*480 out, 40.0 s of*",
+        ]
+    )
+
+
+def test_a_short_run_leaves_pytests_line_of_dots_whole(project: Project) -> None:
+    lines = project.run("--reranker=constant").outlines
+    assert [line for line in lines if line.startswith("small")] == [f"{'small ........':<73}[100%]"]
+    start = next(index for index, line in enumerate(lines) if "= invari =" in line)
+    assert lines[start + 1].startswith("tasks: lists of 6")
+
+
+def test_a_long_run_without_a_terminal_tells_how_far_it_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SPARSE_SECONDS", 0.1)
+    project.write(
+        "mine_slow.py",
+        """
+        import time
+
+        def rank(context, texts):
+            time.sleep(0.01)
+            return [float(len(text)) for text in texts]
+        """,
+    )
+    result = project.run("-k", "gpi", reranker="mine_slow:rank")
+    told = [line for line in result.errlines if line.startswith("mine_slow:rank on tasks, K=6: ")]
+    assert len(told) > 3
+    for line in told:
+        assert re.search(r" \d+/160 \[\d\d:\d\d<\d\d:\d\d, +\d+\.\d+ call/s\]$", line), line
+    lines = [line for line in result.outlines if line.startswith("small")]
+    assert [line.strip() for line in lines] == ["small", f"{'small .':<73}[100%]"]
+
+
+VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
+
+
+def subject(reranker: str = "r", **changed: Any) -> dict[str, Any]:
+    return {
+        "reranker": reranker, "dataset": "d", "k": 10, "views": 6, "rankings": 180, "failures": 0,
+        "rankings_from_records": 0, "metrics": {"loc": VALUE}, "total_cost": {}, **changed,
+    }  # fmt: skip
+
+
+LONG = "shop.search.rerankers:make_reranker:temperature=0,window=20,base=zero_shot"
+
+
+def test_names_longer_than_their_column_are_broken_before_their_options() -> None:
+    (table,) = format_tables([subject(LONG)], 40)
+    assert max(map(len, table)) <= 40
+    rule = next(index for index, line in enumerate(table) if line.startswith("---"))
+    lines = [line.strip() for line in table[:rule] if line.startswith(" ")]
+    assert "".join(lines) == LONG
+    assert len(lines) > 1
+    assert all(line.endswith((":", ",")) for line in lines[:-1])
+
+
+def test_names_are_whole_where_there_is_room() -> None:
+    names = ["my_rerankers:shortest_first", "first_stage", LONG]
+    (table,) = format_tables([subject(name) for name in names], 140)
+    assert re.split(r"\s{2,}", table[1].strip()) == names
+    # What room there is goes to the first; the last name is broken.
+    (table,) = format_tables([subject(name) for name in names], 90)
+    assert re.split(r"\s{2,}", table[1].strip())[:2] == names[:2]
+    assert max(map(len, table)) <= 90
+
+
+@pytest.mark.parametrize("width", range(40, 140, 7))
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_no_letter_of_a_name_is_lost(width: int, count: int) -> None:
+    names = [f"{number}{LONG}" for number in range(count)]
+    tables = format_tables([subject(name) for name in names], width)
+    assert max(len(line) for table in tables for line in table) <= width
+    found = []
+    for table in tables:
+        rule = next(line for line in table if line.startswith("---"))
+        heading = [line for line in table[: table.index(rule)] if line.startswith(" ")]
+        for column in list(re.finditer("-+", rule))[1:]:
+            found.append("".join(line[column.start() : column.end()].strip() for line in heading))
+    assert found == names
 
 
 def test_subjects_on_different_data_have_tables_of_their_own() -> None:
-    value = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
-    subjects = [
-        {"reranker": "r", "dataset": dataset, "k": k, "views": 6, "metrics": {"loc": value}}
-        for dataset in ("a", "b")
-        for k in (10, 25)
-    ]
+    subjects = [subject(dataset=dataset, k=k) for dataset in ("a", "b") for k in (10, 25)]
     assert [table[0].split(",")[0] for table in format_tables(subjects, 80)] == [
         "a: lists of 10", "a: lists of 25", "b: lists of 10", "b: lists of 25"
     ]  # fmt: skip
@@ -121,6 +256,14 @@ def test_numbers_have_a_readable_precision(value: float, shown: str) -> None:
 def test_counts_are_whole_when_they_are() -> None:
     assert figure(10.0, 10.0, 10.0, 30, counted=True) == "10 [10, 10] n=30"
     assert figure(9.5, 9.0, 10.0, 30, 3, counted=True) == "9.500 [9, 10] n=30"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (3.4e-5, "3e-05"), (0.00096, "1e-03"), (0.0012, "0.001"), (0.25, "0.250")],
+)
+def test_a_cost_that_is_not_0_is_not_shown_as_0(value: float, shown: str) -> None:
+    assert number(value, 3, counted=True) == shown
 
 
 def test_printable_keeps_text_and_escapes_the_rest() -> None:
