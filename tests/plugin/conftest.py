@@ -78,6 +78,13 @@ class Project:
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return path
 
+    def write_suite(self, name: str, file: str = "", **bounds: str) -> Path:
+        """Write a suite with a criterion for each metric: ``write_suite("open", loc="at_least = 0.9")``."""
+        text = f'[suite]\nname = "{name}"\n[profile.quick]\ndatasets = ["tasks.jsonl"]\nk = 6\nviews = 5\n'
+        for metric, bound in bounds.items():
+            text += f'[[criterion]]\nname = "{metric}"\nmetric = "{metric}"\n{bound}\n'
+        return self.write(file or f"{name}.invari.toml", text)
+
     def run(self, *arguments: str | Path, reranker: str | None = "first_stage") -> pytest.RunResult:
         """Run the small suite for *reranker* in this process."""
         given = [] if reranker is None else [f"--reranker={reranker}"]

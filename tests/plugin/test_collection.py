@@ -115,6 +115,53 @@ def test_the_id_of_a_left_out_check_says_why(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize("folder", ["", "./", "deep/"])
+def test_an_id_behind_the_path_of_its_suite_needs_no_other_option(project: Project, folder: str) -> None:
+    for name in ("small.invari.toml", "tasks.jsonl"):
+        project.write(f"deep/{name}", (project.path / name).read_text())
+    path = f"{folder}small.invari.toml"
+    assert project.ids(f"{path}::{IDS[1].partition('::')[2]}") == [IDS[1]]
+    assert project.ids("--reranker=first_stage", f"{path}::gpi", f"{path}::loc") == IDS[:2]
+    project.pytest(f"{path}::{IDS[1].partition('::')[2]}").assert_outcomes(passed=1)
+
+
+def test_a_suite_among_the_arguments_is_run_whole_beside_an_id_of_another(project: Project) -> None:
+    project.write_suite("other", depth="at_most = 1", calls="at_most = 1")
+    names = project.ids("--reranker=first_stage", "small.invari.toml", "other.invari.toml::depth")
+    assert names == [*IDS, "other::depth[first_stage-tasks-K6]"]
+
+
+def test_an_id_behind_a_path_may_be_wrong(project: Project) -> None:
+    missing = "suite 'missing.invari.toml': there is no such file"
+    for argument, message in {
+        "small.invari.toml::lok[first_stage-tasks-K6]": "no check is called small::lok*Did you mean small::*",
+        "missing.invari.toml::loc[first_stage-tasks-K6]": missing,
+        "missing.invari.toml": missing,
+    }.items():
+        result = project.pytest(argument, "--reranker=first_stage")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+@pytest.mark.parametrize("folder", ["", "../"])
+def test_the_id_of_an_unknown_suite_says_how_to_name_it(project: Project, folder: str) -> None:
+    name = f"{folder}{IDS[1]}"
+    result = project.pytest(name)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == (
+        f"ERROR: {name}: no packaged suite is called 'small'; for one of your own add --invari-suite=PATH, "
+        "or write PATH::gpi[first_stage-tasks-K6]"
+    )
+
+
+def test_what_looks_like_an_id_is_left_to_pyargs(project: Project) -> None:
+    project.write(
+        "small.py", "import pytest\n@pytest.mark.parametrize('x', ['a-K6'])\ndef test_it(x): pass\n"
+    )
+    project.pytester.syspathinsert()
+    project.pytest("--pyargs", "small::test_it[a-K6]").assert_outcomes(passed=1)
+
+
 def test_a_test_file_that_is_missing_is_still_pytests_error(project: Project) -> None:
     result = project.pytest("missing.py::test_x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

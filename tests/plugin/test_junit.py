@@ -15,25 +15,7 @@ if TYPE_CHECKING:
 def test_cases_carry_their_figures_and_reasons(project: Project, workers: tuple[str, ...]) -> None:
     if workers:
         pytest.importorskip("xdist")
-    project.write(
-        "open.invari.toml",
-        """
-        [suite]
-        name = "open"
-        [profile.quick]
-        datasets = ["tasks.jsonl"]
-        k = 6
-        views = 5
-        [[criterion]]
-        name = "loc"
-        metric = "loc"
-        at_least = 0.001
-        [[criterion]]
-        name = "gpi"
-        metric = "gpi"
-        at_most = 0.1
-        """,
-    )
+    project.write_suite("open", loc="at_least = 0.001", gpi="at_most = 0.1")
     project.pytest("open.invari.toml", "--reranker=random", "--junitxml=junit.xml", *workers)
     root = ElementTree.parse(project.path / "junit.xml").getroot()
     cases = {case.get("name"): case for case in root.iter("testcase")}

@@ -63,6 +63,16 @@ def test_the_ini_keys_are_the_defaults(project: Project) -> None:
         ("--invari-device=tpu", "--invari-device: 'tpu' is not one of auto, cpu, cuda, cuda:N"),
         ("--invari-dtype=int8", "--invari-dtype: 'int8' is not one of auto, float32, bfloat16, float16"),
         ("--invari-batch-tokens=x", "--invari-batch-tokens: 'x' is not a whole number of at least 1"),
+        ("--invari-k=", "--invari-k: '' is not a whole number of at least 1"),
+        ("--invari-seed=", "--invari-seed: '' is not a whole number of at least 0"),
+        ("--invari-dtype=", "--invari-dtype: '' is not one of auto, float32, bfloat16, float16"),
+        ("--invari-device=", "--invari-device: '' is not one of auto, cpu, cuda, cuda:N"),
+        ("--invari-profile=", "--invari-profile: the value is empty"),
+        ("--invari-dataset=", "--invari-dataset: the value is empty"),
+        ("--invari-baseline= ", "--invari-baseline: the value is empty"),
+        ("--invari-model=", "--invari-model: the value is empty"),
+        ("--invari-records=", "--invari-records: the value is empty"),
+        ("--invari-json=", "--invari-json: the value is empty"),
         ("--invari-k=7", "*tasks*q0*6 candidates*7*"),
         ("--invari-k=2", "*query 'q0'*5 views asked for, but 2 candidates have only 1 order *"),
         ("--invari-dataset=missing.jsonl", "data set 'missing.jsonl': there is no such file or folder"),
@@ -132,6 +142,48 @@ def test_the_baseline_is_replaced(project: Project) -> None:
 def test_a_reranker_is_not_compared_with_itself(project: Project) -> None:
     result = project.run(reranker="random")
     result.stdout.fnmatch_lines(["LEFT OUT*loc_vs_baseline*random is itself the baseline"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("tasks.jsonl", "task.jsonl", 8, "data set 'task.jsonl': there is no such file or folder"),
+        (
+            "tasks.jsonl",
+            "movielens_smal",
+            8,
+            "unknown data set 'movielens_smal'. Did you mean 'movielens_small'*",
+        ),
+        ('"random"', '"randm"', 5, "[[]suite]: baseline: unknown reranker 'randm'. Did you mean 'random'*"),
+        (
+            '"random"',
+            '"biased:beta=x"',
+            5,
+            "[[]suite]: baseline: reranker 'biased:beta=x': option 'beta' must be*",
+        ),
+        (
+            '= "baseline"',
+            '= "orcale"',
+            30,
+            "criterion 'loc_vs_baseline': unknown reranker 'orcale'*'oracle'*",
+        ),
+        (
+            '= "baseline"',
+            '= "sgs:base=x"',
+            30,
+            "criterion 'loc_vs_baseline': reranker 'sgs:base=x': unknown*",
+        ),
+    ],
+)
+def test_what_a_suite_names_and_nobody_knows_is_told_with_its_line(
+    project: Project, old: str, new: str, line: int, message: str
+) -> None:
+    path = project.path / "small.invari.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: small.invari.toml:{line}: {message}"])
+    assert not [line for line in result.errlines[1:] if line.strip()]
 
 
 def test_a_suite_without_a_baseline_names_the_option(project: Project) -> None:

@@ -100,7 +100,13 @@ def test_a_hook_may_add_to_it(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("no/where.json", "there is no folder no"), (".", "that is a folder")]
+    ("path", "message"),
+    [
+        ("no/where.json", "there is no folder no"),
+        (".", "that is a folder"),
+        ("/dev/null", "that is no ordinary file"),
+        ("/proc/report.json", "the folder cannot be written to (*)"),
+    ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(
     project: Project, path: str, message: str
@@ -108,3 +114,74 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(
     result = project.run(f"--invari-json={path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: --invari-json={path}: {message}"])
+
+
+FOLDER_GONE = """
+import pathlib, shutil
+
+def rank(context, texts):
+    if pathlib.Path("out").is_dir():
+        shutil.rmtree("out")
+        pathlib.Path("out").write_text("not a folder any more")
+    return [float(text[-1]) for text in texts]
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_write_that_fails_at_the_end_leaves_the_summary_and_is_told_after_it(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    project.write("mine_gone.py", FOLDER_GONE)
+    (project.path / "out").mkdir()
+    result = project.run("--invari-json=out/report.json", "-k", "gpi", *workers, reranker="mine_gone:rank")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*= invari =*", "PASS *gpi*", "*= 1 passed*"])
+    assert [line for line in result.errlines if line.startswith("ERROR")] == [
+        "ERROR: out/report.json: cannot be written (File exists)"
+    ]
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (project.path / "out").unlink()
+    (project.path / "out").mkdir()
+    result = project.run(
+        "--invari-json=out/report.json", "-k", "gpi", "--reranker=random", reranker="mine_gone:rank"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "report['no'] = config",
+            "--invari-json=report.json: writing it raised TypeError: *not JSON serializable",
+        ),
+        (
+            "report['no'] = float('nan')",
+            "--invari-json=report.json: writing it raised ValueError: Out of range*",
+        ),
+        (
+            "report['suite']['nam']",
+            "hook pytest_invari_update_report raised KeyError: 'nam' (*conftest.py, line 5)",
+        ),
+    ],
+)
+def test_a_hook_that_breaks_the_report_leaves_the_summary(
+    project: Project, statement: str, message: str
+) -> None:
+    project.write(
+        "conftest.py",
+        f"""\
+        import pytest
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_update_report(config, report):
+            {statement}
+        """,
+    )
+    result = project.run("--invari-json=report.json", "-k", "gpi")
+    result.stdout.fnmatch_lines(["*= invari =*", "*= 1 passed*"])
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert not (project.path / "report.json").exists()

@@ -137,3 +137,20 @@ def test_workers_share_the_folder(project: Project) -> None:
     again = project.run(*run, "--invari-replay", "-n2")
     assert first.parseoutcomes() == again.parseoutcomes()
     again.stdout.fnmatch_lines(["records: 640 of 640 rankings came from records in kept"])
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("tasks.jsonl", "tasks.jsonl: is a file; records need a folder"),
+        ("tasks.jsonl/kept", "tasks.jsonl/kept: */tasks.jsonl is a file; records need a folder"),
+        ("/proc/kept", "/proc/kept: the folder /proc cannot be written to (*)"),
+    ],
+)
+def test_a_folder_that_cannot_hold_records_is_refused_before_anything_runs(
+    project: Project, folder: str, message: str
+) -> None:
+    result = project.run(f"--invari-records={folder}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+    assert not [line for line in result.errlines[1:] if line.strip()]

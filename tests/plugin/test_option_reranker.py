@@ -168,18 +168,6 @@ def test_the_alias_is_left_to_whoever_owns_it(project: Project, owner: str) -> N
     result.stderr.fnmatch_lines(["ERROR: *--invari-reranker=NAME (--reranker belongs to another plugin*"])
 
 
-def test_a_reranker_without_a_suite_is_refused(project: Project) -> None:
-    result = project.pytest("--reranker=sgs")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: a reranker without a suite tests nothing: add --invari-suite=NAME*"])
-
-
-def test_its_ini_key_may_stand_without_a_suite(project: Project) -> None:
-    project.write("pytest.ini", "[pytest]\ninvari_reranker = sgs\n")
-    project.write("test_mine.py", "def test_it(): pass")
-    project.pytest().assert_outcomes(passed=1)
-
-
 def test_a_hook_that_returns_no_mapping_is_refused(project: Project) -> None:
     project.write("conftest.py", HOOK.replace("return {", "return [0]\n    {"))
     result = project.run(reranker="good")

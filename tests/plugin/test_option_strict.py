@@ -11,25 +11,11 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-SUITE = """
-[suite]
-name = "open"
-[profile.quick]
-datasets = ["tasks.jsonl"]
-k = 6
-views = 5
-[[criterion]]
-name = "loc"
-metric = "loc"
-at_least = 0.001
-"""
-
-
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_undecided_fails_and_stays_called_undecided(project: Project, workers: tuple[str, ...]) -> None:
     if workers:
         pytest.importorskip("xdist")
-    project.write("open.invari.toml", SUITE)
+    project.write_suite("open", loc="at_least = 0.001")
     result = project.pytest(
         "open.invari.toml", "--reranker=random", "--invari-strict", "--invari-json=r.json", *workers
     )
@@ -42,7 +28,7 @@ def test_undecided_fails_and_stays_called_undecided(project: Project, workers: t
 
 
 def test_the_ini_key_switches_it_on(project: Project) -> None:
-    project.write("open.invari.toml", SUITE)
+    project.write_suite("open", loc="at_least = 0.001")
     project.write("pytest.ini", "[pytest]\ninvari_strict = true\n")
     project.pytest("open.invari.toml", "--reranker=random").assert_outcomes(failed=1)
 

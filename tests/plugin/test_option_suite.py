@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-OTHER = """
-[suite]
-name = "{name}"
-[profile.quick]
-datasets = ["tasks.jsonl"]
-k = 6
-views = 5
-[[criterion]]
-name = "depth"
-metric = "depth"
-at_most = 1
-"""
 BASE = ("--reranker=first_stage", "--invari-dataset=tasks.jsonl", "--invari-k=6")
 
 
@@ -45,7 +33,7 @@ def test_a_suite_file_may_stand_among_the_arguments(project: Project) -> None:
 
 
 def test_several_suites_run_one_after_the_other(project: Project) -> None:
-    project.write("other.toml", OTHER.format(name="other"))
+    project.write_suite("other", "other.toml", depth="at_most = 1")
     names = project.ids("--invari-suite=./other.toml", "--invari-suite=small.invari.toml", *BASE)
     assert names[0] == "other::depth[first_stage-tasks-K6]"
     assert len(names) == 5
@@ -56,7 +44,7 @@ def test_the_same_suite_twice_runs_once(project: Project) -> None:
 
 
 def test_two_suites_of_one_name_are_refused(project: Project) -> None:
-    project.write("other.toml", OTHER.format(name="small"))
+    project.write_suite("small", "other.toml", depth="at_most = 1")
     result = project.run("--invari-suite=other.toml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(

@@ -10,20 +10,6 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-UNDECIDED = """
-[suite]
-name = "open"
-[profile.quick]
-datasets = ["tasks.jsonl"]
-k = 6
-views = 5
-[[criterion]]
-name = "loc"
-metric = "loc"
-at_least = 0.001
-"""
-
-
 def test_a_failure_is_one_line_that_begins_with_the_figure(project: Project) -> None:
     result = project.run("-k", "gpi", reranker="input_order")
     result.assert_outcomes(failed=1)
@@ -43,21 +29,21 @@ def test_a_failure_is_one_line_that_begins_with_the_figure(project: Project) -> 
 
 
 def test_undecided_is_an_outcome_of_its_own(project: Project) -> None:
-    project.write("open.invari.toml", UNDECIDED)
+    project.write_suite("open", loc="at_least = 0.001")
     result = project.pytest("open.invari.toml", "--reranker=random")
     result.stdout.fnmatch_lines(["open u *", "*= 1 undecided in *"])
     assert result.ret == 0
 
 
 def test_undecided_has_a_word_in_verbose_output(project: Project) -> None:
-    project.write("open.invari.toml", UNDECIDED)
+    project.write_suite("open", loc="at_least = 0.001")
     project.pytest("open.invari.toml", "--reranker=random", "-v").stdout.fnmatch_lines(
         ["open::loc?random-tasks-K6? UNDECIDED*"]
     )
 
 
 def test_an_undecided_line_says_how_many_queries_would_decide(project: Project) -> None:
-    project.write("open.invari.toml", UNDECIDED)
+    project.write_suite("open", loc="at_least = 0.001")
     project.pytest("open.invari.toml", "--reranker=random").stdout.re_match_lines(
         [r"UNDECIDED loc\[random-tasks-K6\] .* n=32:.*", r".*about [\d,]+ queries.*"]
     )
@@ -126,5 +112,5 @@ def test_fewer_queries_than_a_verdict_needs_leave_it_undecided(project: Project)
 
 
 def test_pdb_is_entered_for_failures_only(project: Project) -> None:
-    project.write("open.invari.toml", UNDECIDED)
+    project.write_suite("open", loc="at_least = 0.001")
     assert project.pytest("open.invari.toml", "--reranker=random", "--pdb").ret == 0

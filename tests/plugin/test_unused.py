@@ -110,3 +110,41 @@ def test_python_m_pytest_and_a_program_that_imports_it_first_work(project: Proje
             [sys.executable, *start, *asked], cwd=project.path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--reranker=sgs"], "--reranker"),
+        (["--invari-reranker", "sgs"], "--invari-reranker"),
+        (["--invari-k=3", "--invari-strict", "test_mine.py"], "--invari-k and --invari-strict"),
+        (["--invari-records=kept"], "--invari-records"),
+        (["--invari-json="], "--invari-json"),
+        (["-p", "no:terminal", "--invari-views=5"], "--invari-views"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(
+    project: Project, arguments: list[str], named: str
+) -> None:
+    project.write("test_mine.py", "def test_it(): pass")
+    result = project.pytest(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [f"ERROR: without a suite, {named} would be ignored: add --invari-suite=NAME*"]
+    )
+
+
+def test_defaults_never_disturb_a_run_of_ordinary_tests(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = "invari_reranker = sgs\ninvari_k = none\ninvari_json = no/folder.json\ninvari_strict = true\n"
+    project.write("pytest.ini", f"[pytest]\naddopts = --invari-queries=7 --reranker=sgs\n{keys}")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--invari-views=5")
+    project.write("test_mine.py", "def test_it(): pass")
+    project.pytest().assert_outcomes(passed=1)
+
+
+def test_the_alias_of_somebody_else_needs_no_suite(project: Project) -> None:
+    project.write("conftest.py", "def pytest_addoption(parser):\n    parser.addoption('--reranker')\n")
+    project.write("test_mine.py", "def test_it(): pass")
+    project.pytest("--reranker=theirs").assert_outcomes(passed=1)

@@ -26,6 +26,7 @@ def factory(  # type: ignore[no-untyped-def]  # one parameter has no annotation 
     old: Optional[float] = None,  # noqa: UP045  # the older way to write it is still in use
     either: bool | str = "auto",
     untyped=None,  # noqa: ANN001
+    scale=1.0,  # noqa: ANN001
     unknown: Absent = None,
 ) -> None:
     """Takes one option of every kind."""
@@ -53,6 +54,11 @@ def factory(  # type: ignore[no-untyped-def]  # one parameter has no annotation 
         ("either", "true", True),
         ("either", "auto", "auto"),
         ("untyped", "1", 1),
+        ("scale", "3", 3.0),
+        ("scale", 3, 3.0),
+        ("scale", "0.5", 0.5),
+        ("scale", "true", True),
+        ("scale", "auto", "auto"),
         ("untyped", "1.5", 1.5),
         ("untyped", "false", False),
         ("untyped", "text", "text"),
@@ -92,7 +98,7 @@ def test_unknown_options_are_refused_with_the_nearest_and_all_names() -> None:
         bind_options(factory, "build", {"sise": 1}, "reranker 'x'")
     assert str(error.value) == (
         "reranker 'x': unknown option 'sise'. Did you mean 'size'? Known: either, file, limit, mode, name, "
-        "old, ratio, size, strict, unknown, untyped."
+        "old, ratio, scale, size, strict, unknown, untyped."
     )
     with pytest.raises(InvariError, match="unknown option 'build'"):
         bind_options(factory, "build", {"build": 1}, "reranker 'x'")
