@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria import BASELINE
+from pytest_invari.criteria import BASELINE, Judgement, judge, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
@@ -27,12 +28,25 @@ _Subject = tuple[str, "Plan"]
 
 
 class Bench:
-    """What items share. A subject that could not be loaded or measured is not tried again."""
+    """What items share. A subject that could not be loaded or measured is not tried again.
 
-    def __init__(self, laboratory: Laboratory, checks: Iterable[Check], strict: bool) -> None:
+    Args:
+        laboratory: where subjects are measured.
+        checks: those of the run.
+        strict: whether an undecided check fails.
+        unselected: checks of the same suites that the user has not asked for; failures are judged among all.
+    """
+
+    def __init__(
+        self, laboratory: Laboratory, checks: Iterable[Check], strict: bool, unselected: Iterable[Check] = ()
+    ) -> None:
         self.strict = strict
         self._laboratory = laboratory
         self._checks = tuple(checks)
+        self._subjects: dict[tuple[str, str, Plan], list[Check]] = {}
+        for check in (*self._checks, *unselected):
+            self._subjects.setdefault(_subject_of(check), []).append(check)
+        self._judgements: dict[str, Judgement] = {}
         self._prepared: set[_Subject] = set()
         self._measured: dict[_Subject, Measured] = {}
         self._summaries: dict[_Subject, Summary] = {}
@@ -71,7 +85,41 @@ class Bench:
         subjects = [(spec.label, check.plan) for spec in _specs(check)]
         return all(subject in self._measured or subject in self._broken for subject in subjects)
 
-    def interval(self, check: Check) -> Interval | str:
+    def judgement(self, check: Check) -> Judgement:
+        """Measure, unless another check of the same subject has, and judge.
+
+        A failure has to stand among all of the subject's criteria. What another baseline needs may not be
+        measured in this run. So each baseline's criteria, and those without any, are a family of their own,
+        with the part of the error that their number has in all: what else is selected changes no verdict.
+        """
+        found = self._judged(check)
+        if found.verdict != "fail" or math.isnan(found.p_fail):
+            return found
+        subject = self._subjects[_subject_of(check)]
+        family = [self._judged(other).p_fail for other in subject if other.baseline == check.baseline]
+        return with_multiplicity(found, [p for p in family if not math.isnan(p)], of=len(subject))
+
+    def _judged(self, check: Check) -> Judgement:
+        """The judgement of a check by itself."""
+        if check.id not in self._judgements:
+            outcome = self._interval(check)
+            bound = check.criterion.limit(check.plan.k).value
+            suite = check.suite
+            self._judgements[check.id] = (
+                Judgement("fail", bound, reason=outcome)
+                if isinstance(outcome, str)
+                else judge(
+                    check.criterion,
+                    outcome,
+                    k=check.plan.k,
+                    min_queries=suite.min_queries,
+                    max_undefined=suite.max_undefined,
+                    note=self._note(check),
+                )
+            )
+        return self._judgements[check.id]
+
+    def _interval(self, check: Check) -> Interval | str:
         """The interval to judge, or the fault that leaves none."""
         measured = []
         for spec in _specs(check):
@@ -85,7 +133,7 @@ class Bench:
             return measured[0].difference(measured[1], name)
         return measured[0].interval(name)
 
-    def note(self, check: Check) -> str:
+    def _note(self, check: Check) -> str:
         """What a verdict has to say of rankings that failed and were not held against the reranker."""
         measured = self._measured.get((check.reranker.label, check.plan))
         if measured is None or check.plan.on_failure == "strict" or not measured.failure_count:
@@ -164,6 +212,10 @@ def _place_of_baseline(check: Check) -> str:
         return f"{criterion.place}: criterion {criterion.name!r}: "
     is_suites = check.baseline is not None and check.baseline.label == suite.baseline
     return f"{suite.place('suite', 'baseline')}: [suite]: baseline: " if is_suites else ""
+
+
+def _subject_of(check: Check) -> tuple[str, str, Plan]:
+    return check.suite.name, check.reranker.label, check.plan
 
 
 def _specs(check: Check) -> list[RerankerSpec]:

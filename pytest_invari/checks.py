@@ -73,10 +73,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Expansion:
-    """All checks of a run in the order in which they run, and what was left out."""
+    """All checks of a run in the order in which they run, what was left out, and what was not asked for."""
 
     checks: tuple[Check, ...]
     left_out: tuple[LeftOut, ...] = ()
+    unselected: tuple[Check, ...] = ()
 
 
 def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings: Settings) -> Expansion:
@@ -140,7 +141,10 @@ def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
         if not found:
             raise InvariError(_no_such_check(wanted, expansion))
         chosen.update(found)
-    return Expansion(tuple(check for check in expansion.checks if check.id in chosen))
+    return Expansion(
+        tuple(check for check in expansion.checks if check.id in chosen),
+        unselected=tuple(check for check in expansion.checks if check.id not in chosen),
+    )
 
 
 def specs_in_ids(ids: Iterable[str], suites: Sequence[Suite], settings: Settings) -> list[str]:
@@ -191,6 +195,10 @@ def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
             include_canonical=profile.include_canonical,
             on_failure=suite.on_failure,
             ties=suite.ties,
+            interval=suite.interval,
+            labels=profile.labels,
+            blind_ids=profile.blind_ids,
+            repeats=profile.repeats,
         )
         for dataset in settings.dataset or profile.datasets
         for k in settings.k or profile.k

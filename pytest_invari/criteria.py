@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
-    from pytest_invari.statistics.interval import Interval
+    from pytest_invari.statistics import Interval
 
 __all__ = [
     "BASELINE",
@@ -21,7 +22,7 @@ __all__ = [
     "Verdict",
     "decide",
     "judge",
-    "queries_needed",
+    "with_multiplicity",
 ]
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -31,8 +32,8 @@ Comparison = Literal["at_least", "at_most", "not_worse_than", "better_than"]
 BASELINE = "baseline"
 """The word by which a criterion names the suite's own baseline, whichever reranker that is."""
 
-# Quantiles of the normal distribution for a two-sided 95% interval and for 80% power.
-Z_LEVEL, Z_POWER = 1.96, 0.84
+ERROR = 0.025
+"""How often a criterion may fail whose truth lies on the bound: one side of a 95% interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,9 @@ class Judgement:
     """What became of one criterion.
 
     ``bound`` is the limit's value. ``reason`` says why the verdict is not what the figures alone would
-    suggest, or why there are none. ``n_needed`` estimates the number of queries that would decide.
+    suggest, or why there are none. ``n_needed`` estimates the number of queries that would decide,
+    and ``detectable`` is the distance from the bound that as many queries as now decide in 80 of 100 runs.
+    ``p_fail`` is the p-value of failing. Both are NaN without an interval.
     """
 
     verdict: Verdict
@@ -124,6 +127,8 @@ class Judgement:
     undefined: int = 0
     n_needed: int | None = None
     reason: str = ""
+    detectable: float = math.nan
+    p_fail: float = math.nan
 
     @property
     def is_measured(self) -> bool:
@@ -149,19 +154,6 @@ def decide(low: float, high: float, limit: Limit) -> Verdict:
     return "undecided"
 
 
-def queries_needed(n: int, estimate: float, standard_error: float, bound: float) -> int | None:
-    """How many queries would decide with 80% power, if the estimate is the truth.
-
-    n' = n·((1.96 + 0.84)·se/|estimate − bound|)². None where the estimate lies on the bound, so that
-    no number would do.
-    """
-    distance = abs(estimate - bound)
-    if not distance > 0 or not math.isfinite(standard_error):
-        return None
-    needed = n * ((Z_LEVEL + Z_POWER) * standard_error / distance) ** 2
-    return max(n + 1, math.ceil(needed - 1e-6)) if needed < 1e9 else None
-
-
 def judge(
     criterion: Criterion,
     interval: Interval,
@@ -169,13 +161,17 @@ def judge(
     k: int,
     min_queries: int,
     max_undefined: float,
+    note: str = "",
 ) -> Judgement:
     """Judge the interval of a criterion's metric, or of its difference from the baseline's.
 
     Nothing measured fails: a gate must not pass because there was nothing to look at. Fewer than
     *min_queries* queries, or more than the share *max_undefined* of queries without a value, leave the
-    verdict undecided, whatever the interval says.
+    verdict undecided, whatever the interval says. A *note* is added to the reason.
     """
+    # Here, because collecting checks must not load NumPy.
+    from pytest_invari.statistics import minimum_detectable_effect, queries_needed
+
     limit = criterion.limit(k)
     total = interval.n + interval.undefined
     if interval.n == 0 or math.isnan(interval.estimate):
@@ -184,7 +180,7 @@ def judge(
     verdict = decide(interval.low, interval.high, limit)
     needed, reason = None, ""
     if verdict == "undecided":
-        needed = queries_needed(interval.n, interval.estimate, _standard_error(interval), limit.value)
+        needed = queries_needed(interval, limit.value)
     if interval.n < min_queries:
         verdict, needed = "undecided", max(min_queries, needed or 0)
         reason = f"{interval.n} queries are fewer than the {min_queries} that a verdict needs"
@@ -202,11 +198,38 @@ def judge(
         interval.n,
         interval.undefined,
         needed,
-        reason,
+        "; ".join(filter(None, [reason, note])),
+        detectable=minimum_detectable_effect(interval.standard_error),
+        p_fail=_p_fail(interval, limit),
     )
 
 
-def _standard_error(interval: Interval) -> float:
-    if math.isfinite(interval.standard_error):
-        return interval.standard_error
-    return (interval.high - interval.low) / (2 * Z_LEVEL)
+def with_multiplicity(judgement: Judgement, family: Sequence[float], of: int) -> Judgement:
+    """Leave a failure undecided that many criteria judged at once make likely to be chance.
+
+    A subject passes when all its criteria do, which needs no correction. But each may fail by chance, so
+    that a failure stands only when its p-value, adjusted by Holm's method, is at most 2.5%: it is at most
+    2.5% likely then that any criterion of the subject fails wrongly.
+
+    Args:
+        judgement: a failure by its interval.
+        family: the p-values of all criteria that are judged on the same measurements, its own among them.
+        of: how many criteria the subject has in all.
+    """
+    from pytest_invari.statistics import holm
+
+    adjusted = holm(family, of=of)[list(family).index(judgement.p_fail)]
+    if adjusted <= ERROR:
+        return judgement
+    reason = (
+        f"multiplicity: with {of} criteria one such failure may be chance (p = {judgement.p_fail:.3g}, "
+        f"adjusted {adjusted:.3g}, more than {ERROR:g})"
+    )
+    return replace(judgement, verdict="undecided", reason="; ".join(filter(None, [judgement.reason, reason])))
+
+
+def _p_fail(interval: Interval, limit: Limit) -> float:
+    """The p-value of the claim that the truth is on the wrong side of the limit."""
+    if limit.side == "at_most":
+        return interval.probability_at_most(limit.value)
+    return interval.probability_at_least(limit.value)

@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.criteria import Judgement, judge
 from pytest_invari.progress import preceded_by
 from pytest_invari.reports.results import carry, describe
 
 if TYPE_CHECKING:
     from pytest_invari.bench import Bench
     from pytest_invari.checks import Check
+    from pytest_invari.criteria import Judgement
 
 __all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "uncaptured"]
 
@@ -82,20 +81,7 @@ class CheckItem(pytest.Item):
         """
         check = self.check
         with uncaptured(self, shown=not self._bench.is_measured(check)):
-            interval = self._bench.interval(check)
-        if isinstance(interval, str):
-            bound = check.criterion.limit(check.plan.k).value
-            judgement = Judgement("fail", bound, reason=interval)
-        else:
-            judgement = judge(
-                check.criterion,
-                interval,
-                k=check.plan.k,
-                min_queries=check.suite.min_queries,
-                max_undefined=check.suite.max_undefined,
-            )
-            reasons = [judgement.reason, self._bench.note(check)]
-            judgement = replace(judgement, reason="; ".join(filter(None, reasons)))
+            judgement = self._bench.judgement(check)
         self.judgement = judgement
         self.user_properties.extend(_properties(check, judgement))
         message = describe(check, judgement)

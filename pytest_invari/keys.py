@@ -210,10 +210,11 @@ class Several:
         """See :class:`Kind`."""
         if value == []:
             raise InvariError(f"{name} is empty; give at least one value")
-        values = [self.kind.read(name, one) for one in (value if isinstance(value, list) else [value])]
+        given = value if isinstance(value, list) else [value]
+        values = [self.kind.read(name, one) for one in given]
         for index, one in enumerate(values):
             if one in values[:index]:
-                raise InvariError(f"{name} names {shown(one)} twice")
+                raise InvariError(f"{name} names {shown(given[index])} twice")
         return tuple(values)
 
     def schema(self) -> Schema:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from pytest_invari.views import View, sample_views
 
 if TYPE_CHECKING:
+    from pytest_invari.protocol import LabelBinding
     from pytest_invari.tasks import TaskSet
 
-__all__ = ["OnFailure", "Plan", "Subject", "Ties"]
+__all__ = ["Method", "OnFailure", "Plan", "Subject", "Ties"]
 
 OnFailure = Literal["strict", "drop", "random"]
 Ties = Literal["broken", "half"]
+Method = Literal["bca", "percentile"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class Plan:
     include_canonical: bool = False
     on_failure: OnFailure = "strict"
     ties: Ties = "broken"
+    interval: Method = "bca"
+    labels: LabelBinding | None = None
+    blind_ids: bool = False
+    repeats: int = 0
 
     def sample(self, tasks: TaskSet) -> Mapping[str, list[View]]:
         """The views of each query, by its id.

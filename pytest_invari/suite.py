@@ -29,7 +29,8 @@ from pytest_invari.tomltext import Document, Table, header
 
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
-    from pytest_invari.plan import OnFailure, Ties
+    from pytest_invari.plan import Method, OnFailure, Ties
+    from pytest_invari.protocol import LabelBinding
 
 __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_suite"]
 
@@ -49,15 +50,18 @@ class Profile:
     title: str
     view_seed: int
     include_canonical: bool
+    labels: LabelBinding | None
+    blind_ids: bool
+    repeats: int
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
     """A suite as read; what its keys mean stands in ``suite_keys``.
 
-    ``default_profile`` is used unless another is asked for. ``on_failure`` and ``ties`` are those of
-    :class:`pytest_invari.plan.Plan`; under ``strict`` a single failed ranking fails every criterion of its
-    subject.
+    ``default_profile`` is used unless another is asked for. ``on_failure``, ``ties`` and ``interval`` are
+    those of :class:`pytest_invari.plan.Plan`; under ``strict`` a single failed ranking fails every criterion
+    of its subject.
     """
 
     name: str
@@ -72,6 +76,8 @@ class Suite:
     max_undefined: float
     on_failure: OnFailure
     ties: Ties
+    interval: Method
+    report: tuple[Metric, ...]
     document: Document = field(repr=False, compare=False)
 
     def place(self, *key: str) -> Place:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, get_args
 from pytest_invari.criteria import BASELINE, Comparison
 from pytest_invari.keys import Bound, Choice, Flag, Key, Number, Schema, Several, Text, Whole
 from pytest_invari.metrics import METRICS, Metric, parse_metric
-from pytest_invari.plan import OnFailure, Ties
+from pytest_invari.plan import Method, OnFailure, Ties
+from pytest_invari.protocol import LabelBinding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,6 +97,13 @@ SUITE = (
         "equal scores: broken by a hash of the ids, or half a win for each",
         "broken",
     ),
+    Key(
+        "interval",
+        Choice(get_args(Method)),
+        "how 95% intervals are made: bca, guarded against rare events, or the plain percentiles",
+        "bca",
+    ),
+    Key("report", Several(MetricWord()), "metrics that are shown besides the usual and the criteria's", ()),
 )
 
 PROFILE = (
@@ -106,6 +114,20 @@ PROFILE = (
     Key("title", Text(), "what the profile is for, for people", ""),
     Key("view_seed", Whole(0), "another seed draws other orders", 0),
     Key("include_canonical", Flag(), "the data set's own order is the first view", False),
+    Key(
+        "labels",
+        Choice(get_args(LabelBinding)),
+        "how the labels that a reranker shows are bound: to the item, to the position, or redrawn for each "
+        "view; the reranker's own way without it",
+        None,
+    ),
+    Key("blind_ids", Flag(), "candidates get fresh opaque ids in each view", False),
+    Key(
+        "repeats",
+        Whole(0),
+        "of so many queries one view is asked again, alone and in a batch, to tell noise from order effects",
+        0,
+    ),
 )
 
 _BOUND = Bound("k", "the list length")

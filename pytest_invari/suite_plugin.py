@@ -50,7 +50,9 @@ def start(config: pytest.Config) -> bool:
         _replace_default_paths(config)
         registry = make_registry(config)
         expansion = _expand(config, suites, ids, settings, registry)
-        bench = Bench(_laboratory(settings, registry), expansion.checks, settings.strict)
+        bench = Bench(
+            _laboratory(settings, registry), expansion.checks, settings.strict, expansion.unselected
+        )
         if not hasattr(config, "workerinput"):
             bench.check()
         plugin = SuitePlugin(config, settings, expansion, bench)

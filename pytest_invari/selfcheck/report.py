@@ -17,7 +17,8 @@ __all__ = ["Outcome", "write_section"]
 _HEAD = ["reranker", "truth", "wrong verdict", "right verdict", "misses, %"]
 _LEGEND = (
     "wrong, right: share of simulated data sets with that verdict [95% interval]; the rest are undecided. "
-    "misses: intervals wholly below / above the truth, which would be wrong verdicts with the bound at the truth."
+    "misses: intervals wholly below / above the truth, which would be wrong verdicts with the bound at "
+    "the truth."
 )
 
 

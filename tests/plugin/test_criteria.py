@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.criteria import Criterion, Judgement, Limit, Place, decide, judge, queries_needed
+from pytest_invari.criteria import (
+    ERROR,
+    Criterion,
+    Judgement,
+    Limit,
+    Place,
+    decide,
+    judge,
+    with_multiplicity,
+)
 from pytest_invari.metrics import parse_metric
-from pytest_invari.statistics.interval import Interval
+from pytest_invari.statistics import Interval, bootstrap_mean, seeded_resamples
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "g20_gate_decisions.json").read_text())
 WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "INCONCLUSIVE"}
@@ -29,6 +40,11 @@ def criterion(
 
 def interval(low: float, high: float, n: int = 100, undefined: int = 0, error: float = math.nan) -> Interval:
     return Interval((low + high) / 2, low, high, n, undefined, standard_error=error)
+
+
+def measured_between(low: float, high: float) -> Interval:
+    """The interval of the mean of 100 values spread evenly."""
+    return bootstrap_mean(np.linspace(low, high, 100), seeded_resamples(100, "evenly"))
 
 
 def judged(
@@ -125,20 +141,49 @@ def test_too_many_queries_without_a_value_decide_nothing(undefined: int, verdict
     assert judged(criterion(), interval(0.9, 0.95, n=100 - undefined, undefined=undefined)).verdict == verdict
 
 
-def test_queries_needed_is_the_formula() -> None:
-    # n' = 100 · ((1.96 + 0.84) · 0.05 / 0.1)²
-    assert queries_needed(100, 0.65, 0.05, 0.75) == 196
+@pytest.mark.parametrize(("low", "high", "p_fail"), [(0.5, 0.7, 0.0), (0.8, 0.9, 1.0)])
+def test_the_p_value_of_failing_counts_the_replicates_that_keep_to_the_limit(
+    low: float, high: float, p_fail: float
+) -> None:
+    found = judged(criterion(), measured_between(low, high))
+    assert found.p_fail == pytest.approx(p_fail, abs=0.002)
+    assert judged(criterion(comparison="at_most"), measured_between(low, high)).p_fail == pytest.approx(
+        1 - p_fail, abs=0.002
+    )
 
 
-def test_queries_needed_is_more_than_there_are_and_none_on_the_bound() -> None:
-    assert queries_needed(100, 0.6, 0.0001, 0.75) == 101
-    assert queries_needed(100, 0.75, 0.05, 0.75) is None
-    assert queries_needed(100, 0.6, math.nan, 0.75) is None
+def test_a_verdict_fails_exactly_where_the_p_value_is_below_one_side_of_the_interval() -> None:
+    for shift in np.linspace(-0.1, 0.1, 41):
+        found = judged(criterion(), measured_between(0.65 + shift, 0.75 + shift))
+        assert (found.verdict == "fail") == (found.p_fail < ERROR)
 
 
-def test_without_a_standard_error_the_intervals_width_is_used() -> None:
-    found = judged(criterion(), interval(0.55, 0.75, n=100))
-    assert found.n_needed == queries_needed(100, 0.65, 0.2 / (2 * 1.96), 0.75)
+def test_what_can_be_detected_is_told() -> None:
+    assert judged(criterion(), interval(0.7, 0.8, error=0.02)).detectable == pytest.approx(2.8 * 0.02)
+
+
+def failure(p_fail: float) -> Judgement:
+    return Judgement("fail", 0.75, 0.7, 0.6, 0.74, 100, p_fail=p_fail)
+
+
+def test_a_failure_that_many_criteria_make_likely_is_left_undecided() -> None:
+    alone = failure(0.01)
+    assert with_multiplicity(alone, [0.01], of=1) is alone
+    assert with_multiplicity(alone, [0.01, 0.9], of=2) is alone
+    found = with_multiplicity(alone, [0.9, 0.01, 0.8], of=3)
+    assert found.verdict == "undecided"
+    assert found.reason == (
+        "multiplicity: with 3 criteria one such failure may be chance (p = 0.01, adjusted 0.03, more than "
+        "0.025)"
+    )
+    assert replace(found, verdict="fail", reason="") == alone
+
+
+def test_criteria_that_fail_together_help_each_other() -> None:
+    # By Holm the second smallest of three is doubled only.
+    assert with_multiplicity(failure(0.012), [0.001, 0.012, 0.9], of=3).verdict == "fail"
+    # A family of three in a subject of six has half of the error.
+    assert with_multiplicity(failure(0.012), [0.001, 0.012, 0.9], of=6).verdict == "undecided"
 
 
 def test_a_criterion_knows_where_it_does_not_apply() -> None:
