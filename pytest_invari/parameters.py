@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.usercode import shortened
 
 __all__ = ["OptionValue", "bind_options"]
 
@@ -58,7 +59,9 @@ def _converted(
         return _convert(value, annotation)
     except ValueError:
         expected = _expectation(annotation)
-        raise InvariError(f"{who}: option {parameter.name!r} must be {expected}, not {value!r}") from None
+        raise InvariError(
+            f"{who}: option {parameter.name!r} must be {expected}, not {shortened(value)}"
+        ) from None
 
 
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> Any:
@@ -125,7 +128,10 @@ def _named(value: OptionValue, names: Mapping[str, Any]) -> Any:
 def _number(value: OptionValue, kind: type[int] | type[float]) -> int | float:
     if isinstance(value, bool) or (kind is int and isinstance(value, float)):
         raise ValueError
-    return kind(value)
+    try:
+        return kind(value)
+    except OverflowError:
+        raise ValueError from None
 
 
 def _guessed(value: OptionValue) -> OptionValue:

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.usercode import one_line, shortened, told
+from pytest_invari.usercode import is_fault, one_line, shortened, told
 
 __all__ = [
     "Candidate",
@@ -28,9 +28,6 @@ __all__ = [
     "rank_all",
     "seeded_hash",
 ]
-
-# A reranker that calls sys.exit must not end the run of the others.
-_FAULTS = (Exception, SystemExit)
 
 Status = Literal["ok", "partial", "repaired", "failed"]
 LabelBinding = Literal["item", "position", "redrawn"]
@@ -315,7 +312,9 @@ def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking
     if many is not None and requests:
         try:
             rankings = list(many(requests))
-        except _FAULTS as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             if len(requests) == 1:
                 return [Ranking.failed(_describe(error))]
         else:
@@ -329,7 +328,9 @@ def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking
 def _rank_one(reranker: Reranker, request: Request) -> Ranking:
     try:
         ranking = reranker.rank(request)
-    except _FAULTS as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         return Ranking.failed(_describe(error))
     return _checked(request, ranking)
 

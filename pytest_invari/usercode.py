@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError
 
-__all__ = ["one_line", "shortened", "told", "user_code"]
+__all__ = ["is_fault", "one_line", "shortened", "told", "user_code"]
 
 _OURS = f"{Path(__file__).parent}{os.sep}"
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -22,9 +23,8 @@ _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 def user_code(what: str, who: str = "") -> Iterator[None]:
     """Run the user's code in the block; *what* says which it is.
 
-    ``SystemExit`` is treated like an exception: a reranker that calls ``sys.exit`` must not end the run.
-    ``KeyboardInterrupt`` goes on. An :class:`InvariError` is a clear line already; *who*, where given,
-    opens it as every other message.
+    What is no fault of the code (:func:`is_fault`) goes on. An :class:`InvariError` is a clear line already;
+    *who*, where given, opens it as every other message.
 
     Raises:
         InvariError: type and message of what the block raised, with file and line of the user's own code.
@@ -36,8 +36,23 @@ def user_code(what: str, who: str = "") -> Iterator[None]:
         if not who:
             raise
         raise InvariError(f"{opening}{error}") from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise InvariError(f"{opening}{what} raised {told(error)}{_place(error)}") from error
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether an exception means that the code is broken.
+
+    ``sys.exit()`` does, since a reranker must not end the run of the others, and so does ``pytest.skip()``:
+    what was not measured must not pass. ``KeyboardInterrupt`` and a timeout's ``pytest.fail()`` do not.
+    """
+    if isinstance(error, Exception | SystemExit):
+        return True
+    # Not imported for this: rerankers import us in production, where there is no pytest.
+    pytest = sys.modules.get("pytest")
+    return pytest is not None and isinstance(error, pytest.skip.Exception)
 
 
 def told(error: BaseException) -> str:

@@ -187,6 +187,7 @@ THREE = [request_of("a", "b", query_id=name) for name in ("q1", "q2", "q3")]
         (ValueError(), "raised ValueError: no message"),
         (ValueError("two\n lines"), "raised ValueError: two lines"),
         (UnspeakableError(), "raised UnspeakableError: a message that cannot be shown"),
+        (pytest.skip.Exception("no model here"), "raised Skipped: no model here"),
         (RankingError("lacks 'a'"), "lacks 'a'"),
     ],
 )

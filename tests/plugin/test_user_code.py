@@ -78,6 +78,10 @@ def test_what_breaks_before_the_run_is_one_line_with_the_place(
         ("def fingerprint(self): return 'v1'", "Mine.fingerprint() returned 'v1'; it must return a mapping*"),
         ("def fingerprint(self): return None", "Mine.fingerprint() returned None; it must return a mapping*"),
         ("fingerprint = 'v1'", "Mine.fingerprint() raised TypeError: 'str' object is not callable"),
+        (
+            "def prepare(self): import pytest; pytest.skip('no model')",
+            "Mine.prepare() raised Skipped: no model ({})",
+        ),
         ("def expected_calls(self, k): return k / 0", "Mine.expected_calls(6) raised ZeroDivisionError*({})"),
         ("def expected_calls(self, k): return 'k'", "Mine.expected_calls(6) must be a whole number, not 'k'"),
         ("batch_requests = 'many'", "Mine.batch_requests must be a whole number, not 'many'"),
@@ -118,6 +122,7 @@ def test_a_broken_base_is_named_within_the_method(project: Project) -> None:
         ("raise SystemExit(5)", "SystemExit: 5 ({})"),
         ("import sys; sys.exit('no licence')", "SystemExit: no licence ({})"),
         ("raise RuntimeError('no\\ntable')", "RuntimeError: no table ({})"),
+        ("import pytest; pytest.importorskip('not_there_at_all')", "Skipped: could not import*({})"),
         ("import not_there_at_all", "ModuleNotFoundError: No module named 'not_there_at_all' ({})"),
         ("import json; json.loads('[')", "JSONDecodeError: Expecting value*({})"),
     ],

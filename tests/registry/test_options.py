@@ -78,6 +78,7 @@ def test_values_become_what_the_annotation_says(option: str, given: Any, expecte
         ("size", 1.0, "a whole number, not 1.0"),
         ("size", True, "a whole number, not True"),
         ("ratio", "much", "a number, not 'much'"),
+        ("ratio", 10**400, f"a number, not 1{'0' * 56}..."),
         ("strict", "yes", "true or false, not 'yes'"),
         ("strict", 1, "true or false, not 1"),
         ("name", 10, "text, not 10"),
