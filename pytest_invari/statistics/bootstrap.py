@@ -50,6 +50,8 @@ Guard: TypeAlias = Callable[[Distribution], Distribution]
 
 # The largest share of replicates that may be undefined.
 _UNDEFINED_SHARE = 0.05
+# Columns of sums up to which one at a time is faster.
+_NARROW = 4
 # Rows of leave-one-out sums held at once.
 _CHUNK_ENTRIES = 1 << 20
 
@@ -135,7 +137,7 @@ def bootstrap_pooled(
         return statistic(_ratios(sums) - _ratios(total) + (distance_from or 0.0))
 
     def guard(distribution: Distribution) -> Distribution:
-        noise = np.concatenate([from_truth(block @ columns) for block in resamples.blocks()])
+        noise = _replicates(columns, from_truth, resamples)
         return guard_distance(distribution, float(statistic(_ratios(total))), noise, int(kept.sum()))
 
     is_guarded = method == "bca" and distance_from is not None
@@ -202,7 +204,7 @@ def bootstrap_sums(
     if count < 2:
         reason = FEWER_THAN_2_QUERIES if count else NO_DEFINED_QUERY
         return Interval(estimate, math.nan, math.nan, count, undefined, method, reason, level=level)
-    drawn = np.concatenate([statistic(block @ columns) for block in resamples.blocks()])
+    drawn = _replicates(columns, statistic, resamples)
 
     def distribution(replicates: Floats) -> Distribution:
         made: Distribution = Percentile(replicates)
@@ -283,6 +285,17 @@ def _mean(
         method=method,
         guard=guard(kept) if method == "bca" else None,
         level=level,
+    )
+
+
+def _replicates(columns: Floats, statistic: Statistic, resamples: Resamples) -> Floats:
+    """The statistic (B,) of every resample."""
+    if columns.shape[1] > _NARROW:
+        return np.concatenate([statistic(block @ columns) for block in resamples.blocks()])
+    # One product of matrix and vector after the other: twice as fast as a matrix of two columns.
+    each = [np.ascontiguousarray(column) for column in columns.T]
+    return np.concatenate(
+        [statistic(np.stack([block @ column for column in each], axis=-1)) for block in resamples.blocks()]
     )
 
 

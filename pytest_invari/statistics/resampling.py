@@ -17,8 +17,8 @@ Counts: TypeAlias = NDArray[np.integer[Any]]
 REPLICATES = 9999
 """B by default; the 2.5 % quantile is then off by about 3 % of a standard error, at 1,000 by 9 %."""
 
-# Draws (replicates x queries) held at once.
-_CHUNK_DRAWS = 1 << 20
+# Draws (replicates x queries) made at once: about what stays in a core's cache.
+_CHUNK_DRAWS = 1 << 18
 # Bytes of counts kept for the next statistic: those of up to 13,423 queries at B = 9,999.
 _KEPT_BYTES = 1 << 27
 
