@@ -73,7 +73,7 @@ def test_each_criterion_has_a_verdict_its_figure_and_its_bound(project: Project)
             r"          why: users notice when a page is reordered",
             r"FAIL      gpi\[.*",
             r"PASS      calls\[.*",
-            r"criteria: 1 passed, 3 failed, 0 undecided",
+            r"criteria: 1 passed, 2 failed, 1 undecided",
             r"measured: 2 subjects, 320 rankings, 320 calls, \d+\.\d s of reranking",
         ]
     )
