@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_invari.blinding import blind_ids
 from pytest_invari.errors import InvariError
 from pytest_invari.manifest import Manifest, Scalar, describe_environment, flatten
 from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["Laboratory", "Plan", "Subject"]
 
 _Lists = tuple[str, int, int | None]
+_Shown = tuple[str, _Lists, str, bool]
+# The observations of all views, and those of the views that were asked again.
+_Answers = tuple[list[Observation], list[Observation]]
+
+# A view that is asked again is named after these.
+_ALONE, _BATCH = "alone", "batch"
 
 
 class Laboratory:
@@ -62,10 +70,10 @@ class Laboratory:
         self._shared: dict[object, object] = {}
         self._tasks: dict[_Lists, TaskSet] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
-        self._built: dict[tuple[str, _Lists], Reranker] = {}
-        self._prepared: set[tuple[str, _Lists]] = set()
-        self._replayed: dict[tuple[str, _Lists], tuple[Record, TaskSet]] = {}
-        self._observed: dict[tuple[str, Plan], list[Observation]] = {}
+        self._built: dict[_Shown, Reranker] = {}
+        self._prepared: set[_Shown] = set()
+        self._replayed: dict[_Shown, tuple[Record, TaskSet]] = {}
+        self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
 
     def tasks(self, plan: Plan) -> TaskSet:
@@ -114,7 +122,7 @@ class Laboratory:
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""
-        key = (spec.label, _lists(plan))
+        key = _shown(spec, plan)
         if self._is_replay or key in self._prepared:
             return
         prepare_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
@@ -132,20 +140,21 @@ class Laboratory:
 
         key = (spec.label, plan)
         if key not in self._measured:
-            observations = self._observe(spec, plan)
-            tasks = self._replayed[spec.label, _lists(plan)][1] if self._is_replay else self.tasks(plan)
-            self._measured[key] = Measured(_subject(spec, plan, tasks.name), plan, tasks, observations)
+            observations, repeats = self._observe(spec, plan)
+            tasks = self._replayed[_shown(spec, plan)][1] if self._is_replay else self.tasks(plan)
+            subject = _subject(spec, plan, tasks.name)
+            self._measured[key] = Measured(subject, plan, tasks, observations, repeats)
         return self._measured[key]
 
-    def _observe(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
-        # How failures and ties count changes nothing about what is observed.
-        shown = replace(plan, on_failure="strict", ties="broken")
+    def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
+        # How failures and ties count and how intervals are made changes nothing about what is observed.
+        shown = replace(plan, on_failure="strict", ties="broken", interval="bca")
         key = (spec.label, shown)
         if key not in self._observed:
             self._observed[key] = (self._replay if self._is_replay else self._rank)(spec, shown)
         return self._observed[key]
 
-    def _rank(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
+    def _rank(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         tasks = self.tasks(plan)
         views = self._sampled(plan, tasks)
         self.prepare(spec, plan)
@@ -160,22 +169,31 @@ class Laboratory:
                 describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
             )
             record = self._records.open(subject, manifest, tasks)
-        return observe(
-            reranker,
-            tasks,
-            views,
-            record,
-            description=f"{subject.reranker} on {subject.dataset}, K={subject.k}",
-            retry_failed=self._retry_failed,
-            show=self._show,
-        )
+        ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
+        what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
+        observations = ranked(reranker, tasks, views, description=what)
+        repeats = []
+        if plan.repeats:
+            # Built anew, so that nothing is answered from memory.
+            again = self._build(spec, plan)
+            for suffix, batch in ((_ALONE, 1), (_BATCH, plan.repeats)):
+                shown = plan.repeated(views, suffix)
+                repeats += ranked(again, tasks, shown, description=f"{what}, again", batch_size=batch)
+        return observations, repeats
 
-    def _replay(self, spec: RerankerSpec, plan: Plan) -> list[Observation]:
-        key = (spec.label, _lists(plan))
+    def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
+        key = _shown(spec, plan)
         if key not in self._replayed:
             self._replayed[key] = self._find(spec, plan)
         record, tasks = self._replayed[key]
-        return stored(record.read(strict=True), tasks, self._sampled(plan, tasks), str(record.path))
+        views = self._sampled(plan, tasks)
+        kept = record.read(strict=True)
+        repeats = [
+            seen
+            for suffix in (_ALONE, _BATCH)
+            for seen in stored(kept, tasks, plan.repeated(views, suffix), str(record.path))
+        ]
+        return stored(kept, tasks, views, str(record.path)), repeats
 
     def _find(self, spec: RerankerSpec, plan: Plan) -> tuple[Record, TaskSet]:
         assert self._records is not None
@@ -201,6 +219,8 @@ class Laboratory:
             "model": self._settings.model,
             "dtype": self._settings.dtype,
             "k": plan.k,
+            "labels": plan.labels,
+            "blind_ids": plan.blind_ids,
         }
 
     def _sampled(self, plan: Plan, tasks: TaskSet) -> Mapping[str, list[View]]:
@@ -209,16 +229,29 @@ class Laboratory:
         return self._views[plan]
 
     def _reranker(self, spec: RerankerSpec, plan: Plan) -> Reranker:
-        key = (spec.label, _lists(plan))
+        key = _shown(spec, plan)
         if key not in self._built:
-            build = Build(self._settings, self.tasks(plan), plan.k, self._registry, self._shared)
-            self._built[key] = self._registry.build(spec, build)
+            self._built[key] = self._build(spec, plan)
         return self._built[key]
+
+    def _build(self, spec: RerankerSpec, plan: Plan) -> Reranker:
+        build = Build(
+            self._settings, self.tasks(plan), plan.k, self._registry, self._shared, labels=plan.labels
+        )
+        reranker = self._registry.build(spec, build)
+        if not plan.blind_ids or getattr(reranker, "knows_ids", False):
+            return reranker
+        return blind_ids(reranker, label=spec.label)
 
 
 def _lists(plan: Plan) -> _Lists:
     """What of a plan decides which lists there are."""
     return plan.dataset, plan.k, plan.queries
+
+
+def _shown(spec: RerankerSpec, plan: Plan) -> _Shown:
+    """What of a plan decides what a reranker is shown, besides the orders."""
+    return spec.label, _lists(plan), plan.labels, plan.blind_ids
 
 
 def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:

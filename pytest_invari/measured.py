@@ -15,6 +15,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.repeats import repeat_difference
 from pytest_invari.protocol import label_order
 from pytest_invari.statistics.pairings import pairing_p_value
 from pytest_invari.views import shuffled
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Measured", "Pooled"]
 
 FAILED_VIEWS = "failed_views"
+NOT_REPEATED = "not_repeated"
 # A ranking of the reranker's own making is one; "repaired" is what it says it has put right itself.
 VALID = ("ok", "repaired")
 
@@ -77,12 +79,18 @@ class Measured:
     """
 
     def __init__(
-        self, subject: Subject, plan: Plan, tasks: TaskSet, observations: Sequence[Observation]
+        self,
+        subject: Subject,
+        plan: Plan,
+        tasks: TaskSet,
+        observations: Sequence[Observation],
+        repeats: Sequence[Observation] = (),
     ) -> None:
         self.subject = subject
         self.plan = plan
         self.tasks = tasks
         self.observations = tuple(observations)
+        self.repeats = tuple(repeats)
         self.query_ids = tuple(task.query_id for task in tasks.tasks)
         self.failures = [
             Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not _is_valid(seen)
@@ -149,6 +157,8 @@ class Measured:
                 self._values[name] = self._over_views(
                     lambda seen: getattr(seen.ranking.cost, metric.family), _has_cost
                 )
+            elif metric.family == "repeat_difference":
+                self._values[name] = self._repeat_difference()
             elif metric.family == "invalid_view_rate":
                 self._values[name] = self._over_views(lambda seen: not _is_valid(seen))
             else:
@@ -158,9 +168,8 @@ class Measured:
     def interval(self, name: str) -> Interval:
         """The metric over queries with its 95 % bootstrap interval.
 
-        The resampling is seeded by data set and list length, so that all metrics and subjects on the same
-        lists share their draws, and a figure is the same whatever else runs, in which order and in how many
-        processes.
+        All metrics and subjects on the same lists share their draws, which are seeded by data set and list
+        length: a figure is the same whatever else runs, in which order and in how many processes.
 
         Raises:
             InvariError: there is no such metric.
@@ -170,10 +179,14 @@ class Measured:
             value = self.metric(name)
             self._intervals[key] = (
                 statistics.bootstrap_pooled(
-                    value.counts, value.statistic, self._resamples, distance_from=value.distance_from
+                    value.counts,
+                    value.statistic,
+                    self._resamples(len(self.query_ids)),
+                    distance_from=value.distance_from,
+                    method=self.plan.interval,
                 )
                 if isinstance(value, Pooled)
-                else statistics.bootstrap_mean(value.values, self._resamples, bounds=_range(name))
+                else self._mean(name, value)
             )
         return self._intervals[key]
 
@@ -196,11 +209,15 @@ class Measured:
                     np.asarray(base.counts.numerators)[along], np.asarray(base.counts.denominators)[along]
                 )
                 self._intervals[key] = statistics.bootstrap_pooled_difference(
-                    new.counts, matched, new.statistic, self._resamples
+                    new.counts, matched, new.statistic, self._resamples(len(along)), method=self.plan.interval
                 )
             elif isinstance(new, PerQuery) and isinstance(base, PerQuery):
                 self._intervals[key] = statistics.bootstrap_difference(
-                    new.values, base.values[along], self._resamples, bounds=_range(name)
+                    new.values,
+                    base.values[along],
+                    self._resamples(len(along)),
+                    bounds=self._range(name),
+                    method=self.plan.interval,
                 )
         return self._intervals[key]
 
@@ -244,6 +261,34 @@ class Measured:
         reasons = tuple(FAILED_VIEWS if reason == "not_observed" else reason for reason in found.reasons)
         return PerQuery(found.values, reasons)
 
+    def _repeat_difference(self) -> PerQuery:
+        """Of the queries whose first view was asked again; no value where one of the answers failed."""
+        answers: dict[str, list[Observation]] = {}
+        for seen in self.repeats:
+            answers.setdefault(seen.query_id, []).append(seen)
+        results = []
+        for place, query_id in enumerate(self.query_ids):
+            again = answers.get(query_id, [])
+            if not again:
+                continue
+            first = [seen for seen in self._by_query[query_id] if seen.shown == again[0].shown]
+            asked = [*first, *again]
+            if all(map(_is_valid, asked)):
+                arrays = query_arrays(
+                    query_id,
+                    [seen.shown for seen in asked],
+                    [seen.ranking.order for seen in asked],
+                    [seen.ranking.scores for seen in asked],
+                )
+                ranks = arrays.tied_ranks if self.plan.ties == "half" else arrays.ranks
+                found = repeat_difference(ranks[None])
+            else:
+                found = PerQuery.all_undefined(1, FAILED_VIEWS)
+            results.append((np.array([place]), found))
+        values = merge(len(self.query_ids), results)
+        reasons = (NOT_REPEATED if reason == "not_observed" else reason for reason in values.reasons)
+        return PerQuery(values.values, tuple(reasons))
+
     def _over_views(
         self,
         value: Callable[[Observation], float],
@@ -264,10 +309,29 @@ class Measured:
         statistic = partial(_DEVIATIONS[metric.family], k=k)
         return Pooled(statistics.PooledCounts(top, views), statistic, distance_from=k / self.plan.k)
 
-    @property
-    def _resamples(self) -> statistics.Resamples:
-        seed = f"{self.subject.dataset}-K{self.subject.k}"
-        return statistics.seeded_resamples(len(self.query_ids), seed)
+    def _mean(self, name: str, value: PerQuery) -> Interval:
+        # Only the first queries were asked again, and the others say nothing about it.
+        asked = (
+            value.values[: self.plan.repeats]
+            if name == "repeat_difference" and self.repeats
+            else value.values
+        )
+        return statistics.bootstrap_mean(
+            asked, self._resamples(len(asked)), bounds=self._range(name), method=self.plan.interval
+        )
+
+    def _range(self, name: str) -> tuple[float, float]:
+        metric = metrics.parse_metric(name)
+        if metric.family != "loc":
+            return metric.low, metric.high
+        # M rankings cannot all be each other's reverse.
+        fewest = min((block.ranks.shape[1] for block in self.blocks), default=2)
+        return -1 / max(1, fewest - 1), metric.high
+
+    def _resamples(self, count: int) -> statistics.Resamples:
+        if self.plan.interval == "percentile":
+            return statistics.paper_resamples(count)
+        return statistics.seeded_resamples(count, f"{self.subject.dataset}-K{self.subject.k}")
 
     def _require_comparable(self, other: Measured) -> None:
         mine, theirs = self.plan, other.plan
@@ -279,11 +343,6 @@ class Measured:
                 f"{self.subject.label} and {other.subject.label} were measured on different queries or views "
                 "and cannot be compared; use one plan for both"
             )
-
-
-def _range(name: str) -> tuple[float, float]:
-    metric = metrics.parse_metric(name)
-    return metric.low, metric.high
 
 
 def _labels(seen: Observation, ids: Sequence[str]) -> list[int]:

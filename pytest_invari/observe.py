@@ -72,6 +72,7 @@ def observe(
     description: str = "",
     retry_failed: bool = False,
     show: bool | None = None,
+    batch_size: int | None = None,
 ) -> list[Observation]:
     """Rank every view that *store* does not hold yet.
 
@@ -86,6 +87,7 @@ def observe(
         description: what the progress bar calls it.
         retry_failed: rank again what the store holds as failed.
         show: as in :func:`pytest_invari.progress.bar`.
+        batch_size: how many requests the reranker gets at once, whatever it wants.
 
     Returns:
         One observation a view, in the order of the tasks and of their views.
@@ -101,7 +103,7 @@ def observe(
     keys = [(task.query_id, view.name) for task, view in wanted]
     missing = [each for key, each in zip(keys, wanted, strict=True) if key not in kept]
     each, unit = _steps(reranker, missing)
-    size = _batch_size(reranker)
+    size = batch_size or _batch_size(reranker)
     done = 0
     with (
         nullcontext() if store is None else _noted_when_interrupted(kept, keys, description),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +36,11 @@ class Plan:
         ties: ``broken``: equal scores are in the order that the ranking gave them, which a hash of the
             ids decides, so that a reranker that scores all alike is consistent. ``half``: between equal
             scores there is no preference, half a win for each.
+        interval: ``bca``: bias-corrected, accelerated, widened for few queries and guarded against rare
+            events. ``percentile``: the plain quantiles, with the seeds of P2.
+        labels: how the labels that a reranker shows are bound, unless its own options say so.
+        blind_ids: whether candidates get fresh opaque ids in each view, if the reranker can do without.
+        repeats: of how many queries the first view is asked again.
     """
 
     dataset: str
@@ -47,7 +52,7 @@ class Plan:
     on_failure: OnFailure = "strict"
     ties: Ties = "broken"
     interval: Method = "bca"
-    labels: LabelBinding | None = None
+    labels: LabelBinding = "item"
     blind_ids: bool = False
     repeats: int = 0
 
@@ -66,6 +71,13 @@ class Plan:
                 include_canonical=self.include_canonical,
             )
             for task in tasks.tasks
+        }
+
+    def repeated(self, views: Mapping[str, Sequence[View]], suffix: str) -> Mapping[str, list[View]]:
+        """The first view of each of the first ``repeats`` queries, under another name; none of the rest."""
+        return {
+            query_id: [View(f"{drawn[0].name}.{suffix}", drawn[0].order)] if place < self.repeats else []
+            for place, (query_id, drawn) in enumerate(views.items())
         }
 
 

@@ -50,7 +50,7 @@ class Profile:
     title: str
     view_seed: int
     include_canonical: bool
-    labels: LabelBinding | None
+    labels: LabelBinding
     blind_ids: bool
     repeats: int
 

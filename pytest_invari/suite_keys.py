@@ -117,15 +117,15 @@ PROFILE = (
     Key(
         "labels",
         Choice(get_args(LabelBinding)),
-        "how the labels that a reranker shows are bound: to the item, to the position, or redrawn for each "
-        "view; the reranker's own way without it",
-        None,
+        "how the labels that a reranker shows are bound, unless its options say so: to the item, to the "
+        "position, or redrawn for each view",
+        "item",
     ),
-    Key("blind_ids", Flag(), "candidates get fresh opaque ids in each view", False),
+    Key("blind_ids", Flag(), "candidates get fresh opaque ids in each view; controls keep theirs", False),
     Key(
         "repeats",
         Whole(0),
-        "of so many queries one view is asked again, alone and in a batch, to tell noise from order effects",
+        "of so many queries one view is asked again, alone and in a batch, to tell noise from order",
         0,
     ),
 )

@@ -172,6 +172,12 @@ _DECLARED = (
         "as the bucket agreement gap, of labels; needs labels that are redrawn for each view",
         parameters=(_TIES,),
     ),
+    Metric(
+        "repeat_difference", "lower", 0.0, 1.0,
+        "the share of item pairs that answers to the very same view order differently: the noise floor",
+        "counted, alone and in a batch",
+        parameters=(_TIES,),
+    ),
     Metric("tie_rate", "lower", 0.0, 1.0, "the share of item pairs with equal scores", "counted"),
     Metric("invalid_view_rate", "lower", 0.0, 1.0, "the share of views without a valid ranking", "counted"),
 )  # fmt: skip

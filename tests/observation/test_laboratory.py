@@ -73,7 +73,8 @@ def test_a_reranker_is_loaded_before_it_says_what_it_is_and_only_once(project: P
     assert shown == {"prompt": "p1", "layers": "[1, 2]", "options.select": 2, "options.api_key": "(hidden)"}
     assert {"environment.python", "environment.pytest-invari", "environment.device"} <= set(manifest)
     assert {key.partition(".")[2] for key in manifest if key.startswith("asked.")} == {
-        "reranker", "model", "dtype", "dataset", "queries", "tasks_sha256", "k",
+        "reranker", "model", "dtype", "dataset", "queries", "tasks_sha256", "k", "labels",
+        "blind_ids",
     }  # fmt: skip
 
 

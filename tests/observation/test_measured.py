@@ -26,7 +26,7 @@ from pytest_invari.protocol import Cost, Ranking, Request
 from pytest_invari.tasks import TaskSet
 from pytest_invari.views import shuffled
 
-PLAN = Plan("films", 5, None, 6)
+PLAN = Plan("films", 5, None, 6, repeats=3)
 EVERY_METRIC = tuple(f"{name}@2" if metric.has_cutoff else name for name, metric in METRICS.items())
 
 
@@ -65,8 +65,10 @@ class Unusable(Noisy):
 
 
 def measure(reranker: Any, tasks: TaskSet, plan: Plan = PLAN, name: str = "noisy") -> Measured:
-    observations = observe(reranker, tasks, plan.sample(tasks), show=False)
-    return Measured(Subject(name, tasks.name, plan.k), plan, tasks, observations)
+    views = plan.sample(tasks)
+    observations = observe(reranker, tasks, views, show=False)
+    repeats = observe(reranker, tasks, plan.repeated(views, "alone"), show=False)
+    return Measured(Subject(name, tasks.name, plan.k), plan, tasks, observations, repeats)
 
 
 def values(measured: Measured, name: str) -> list[float | None]:
@@ -146,7 +148,7 @@ def test_every_metric_has_an_interval_under_every_policy(tasks: TaskSet, name: s
     measured = measure(Noisy(fails=fails_in(3, 0, 1)), tasks, replace(PLAN, on_failure=policy))
     interval = measured.interval(name)
     assert interval.reason is None
-    assert interval.n + interval.undefined == 8
+    assert interval.n + interval.undefined == (3 if name == "repeat_difference" else 8)
     if "exposure" not in name:
         assert interval.low <= interval.estimate <= interval.high
 
@@ -286,7 +288,7 @@ def test_labels_are_told_from_the_records_alone(tasks: TaskSet) -> None:
     class First:
         """Whatever bears the first labels comes first."""
 
-        label_binding = "redrawn"
+        label_binding: str | None = "redrawn"
 
         def rank(self, request: Request) -> Ranking:
             return Ranking.from_scores(
@@ -305,6 +307,25 @@ def test_labels_are_told_from_the_records_alone(tasks: TaskSet) -> None:
         found = measure(reranker, tasks).metric("label_agreement_gap")
         assert isinstance(found, PerQuery)
         assert set(found.reasons) == {reason}
+
+
+def test_the_noise_floor_is_of_the_views_that_were_asked_again(tasks: TaskSet) -> None:
+    class Moody:
+        """Another answer each time."""
+
+        def __init__(self) -> None:
+            self.random = random.Random(5)
+
+        def rank(self, request: Request) -> Ranking:
+            return Ranking.from_order(request, self.random.sample(request.ids, len(request.ids)))
+
+    steady = measure(Noisy(), tasks)
+    assert values(steady, "repeat_difference") == [0.0] * 3 + [None] * 5
+    assert steady.metric("repeat_difference").reasons[3] == "not_repeated"  # type: ignore[union-attr]  # per query
+    assert (steady.interval("repeat_difference").n, steady.interval("repeat_difference").undefined) == (3, 0)
+    assert 0.2 < measure(Moody(), tasks).interval("repeat_difference").estimate < 0.8
+    failing = measure(Noisy(fails=fails_in(1, 6)), tasks)
+    assert failing.metric("repeat_difference").reasons[:3] == (None, "failed_views", None)  # type: ignore[union-attr]
 
 
 def test_an_echo_of_the_input_depends_on_positions_and_noise_does_not(tasks: TaskSet) -> None:
@@ -344,10 +365,10 @@ def test_the_draws_are_named_by_data_set_and_length_alone(tasks: TaskSet) -> Non
     assert isinstance(new, PerQuery)
     assert isinstance(old, PerQuery)
     draws = statistics.seeded_resamples(8, "films-K5")
-    assert measured.interval("loc") == statistics.bootstrap_mean(new.values, draws, bounds=(-1, 1))
-    assert base.interval("loc") == statistics.bootstrap_mean(old.values, draws, bounds=(-1, 1))
+    assert measured.interval("loc") == statistics.bootstrap_mean(new.values, draws, bounds=(-1 / 5, 1))
+    assert base.interval("loc") == statistics.bootstrap_mean(old.values, draws, bounds=(-1 / 5, 1))
     assert measured.difference(base, "loc") == statistics.bootstrap_difference(
-        new.values, old.values, draws, bounds=(-1, 1)
+        new.values, old.values, draws, bounds=(-1 / 5, 1)
     )
 
 
