@@ -8,7 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pytest_invari.metrics.arrays import Integers, require_shape
-from pytest_invari.metrics.packed import Words, count_views, has_ties, item_pairs, views_last, views_where
+from pytest_invari.metrics.packed import (
+    Words,
+    count_views,
+    has_ties,
+    item_pairs,
+    pairs_where,
+    views_last,
+    views_where,
+)
 
 __all__ = ["CellCounts", "cell_counts", "position_buckets"]
 
@@ -36,13 +44,14 @@ def cell_counts(positions: Integers, ranks: Integers, buckets: int = 3) -> Itera
         raise ValueError("buckets must be at least 1")
     first, second = item_pairs(require_shape(ranks, positions)[2])
     rows = views_last(ranks)
-    above = views_where(rows[first] < rows[second])
-    below = views_where(rows[first] > rows[second]) if has_ties(ranks) else None
+    above = pairs_where(np.less, rows)
+    below = pairs_where(np.greater, rows) if has_ties(ranks) else None
     shown = _bucket_views(positions, buckets)
-    for bucket_of_first in shown:
-        views_of_first = bucket_of_first[first]
-        for bucket_of_second in shown:
-            cell = views_of_first & bucket_of_second[second]
+    shown_second = [bucket[second] for bucket in shown]
+    for bucket in shown:
+        shown_first = bucket[first]
+        for in_bucket in shown_second:
+            cell = shown_first & in_bucket
             seen, won = count_views(cell), count_views(above & cell)
             yield CellCounts(seen, won, seen - won if below is None else count_views(below & cell))
 

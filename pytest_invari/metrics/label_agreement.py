@@ -9,7 +9,7 @@ import numpy as np
 from pytest_invari.metrics.agreement_gap import AgreementGap, agreement_gap
 from pytest_invari.metrics.arrays import Integers, require_shape
 from pytest_invari.metrics.cells import CellCounts
-from pytest_invari.metrics.packed import count_views, has_ties, item_pairs, views_last, views_where
+from pytest_invari.metrics.packed import count_views, has_ties, pairs_where, views_last
 
 __all__ = ["LABELS_ALWAYS_DIFFER", "LABELS_NEVER_DIFFER", "label_agreement"]
 
@@ -48,11 +48,10 @@ def label_agreement(labels: Integers, ranks: Integers) -> AgreementGap:
 
 def _label_orders(labels: Integers, ranks: Integers) -> Iterator[CellCounts]:
     """The views of each item pair in two cells: i bears the earlier label, or j does."""
-    first, second = item_pairs(ranks.shape[2])
     rows, borne = views_last(ranks), views_last(labels)
-    above = views_where(rows[first] < rows[second])
-    below = views_where(rows[first] > rows[second]) if has_ties(ranks) else None
-    for earlier, later in ((first, second), (second, first)):
-        cell = views_where(borne[earlier] < borne[later])
+    above = pairs_where(np.less, rows)
+    below = pairs_where(np.greater, rows) if has_ties(ranks) else None
+    for compare in (np.less, np.greater):
+        cell = pairs_where(compare, borne)
         seen, won = count_views(cell), count_views(above & cell)
         yield CellCounts(seen, won, seen - won if below is None else count_views(below & cell))

@@ -10,14 +10,27 @@ from numpy.typing import NDArray
 
 from pytest_invari.metrics.arrays import Bools, Integers, query_chunks
 
-__all__ = ["Words", "count_views", "has_ties", "item_pairs", "pair_chunks", "views_last", "views_where"]
+__all__ = [
+    "Words",
+    "count_views",
+    "has_ties",
+    "item_pairs",
+    "pair_chunks",
+    "pairs_where",
+    "views_last",
+    "views_where",
+]
 
 Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
+# Words, or numbers of 8 bytes, for the pairs of one slice of queries: a few such arrays fit the cache.
+_CHUNK_ENTRIES = 1 << 16
+
 
 def pair_chunks(queries: int, views: int, items: int) -> Iterator[slice]:
-    """Cut the queries so that the flags (pairs x queries x views) of one slice fit the cache."""
-    return query_chunks(queries, items * (items - 1) // 2 * _padded(views))
+    """Cut the queries so that some arrays with a set of views for each item pair fit the cache."""
+    words = -(-views // 64)
+    return query_chunks(queries, items * (items - 1) // 2 * words, _CHUNK_ENTRIES)
 
 
 def item_pairs(items: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -40,7 +53,19 @@ def views_where(flags: Bools) -> Words:
     size = flags.shape[-1]
     word: np.dtype[np.unsignedinteger[Any]] = np.dtype(f"u{min(size, 64) // 8}")
     # Whole bytes a set of views, so that all of them pack in one pass over the flags.
-    return np.packbits(flags.reshape(-1)).view(word).reshape(*flags.shape[:-1], -1)
+    shape = (*flags.shape[:-1], size // (8 * word.itemsize))
+    return np.packbits(flags.reshape(-1)).view(word).reshape(shape)
+
+
+def pairs_where(compare: np.ufunc, rows: Integers) -> Words:
+    """For each pair i < j the views where *compare* holds of their values, (L, n, words).
+
+    Args:
+        compare: ``np.less``, ``np.greater`` or ``np.equal``.
+        rows: (K, n, M') as :func:`views_last` gives them.
+    """
+    # One i at a time: flags of all pairs would be many times the words, and not fit the cache.
+    return np.concatenate([views_where(compare(rows[i], rows[i + 1 :])) for i in range(len(rows))])
 
 
 def count_views(words: Words) -> Integers:

@@ -12,8 +12,8 @@ from pytest_invari.metrics.packed import (
     has_ties,
     item_pairs,
     pair_chunks,
+    pairs_where,
     views_last,
-    views_where,
 )
 
 __all__ = ["margins", "minority", "preference_counts", "preferences", "tie_rate", "wins"]
@@ -94,12 +94,11 @@ def preference_counts(ranks: Integers) -> Iterator[tuple[slice, Integers, Intege
     Yields the slice of queries and two integer arrays (n, L), in the pair order of :func:`wins`.
     """
     queries, views, items = require_shape(ranks)
-    first, second = item_pairs(items)
     for chunk in pair_chunks(queries, views, items):
         rows = views_last(ranks[chunk])
-        above = count_views(views_where(rows[first] < rows[second])).T
+        above = count_views(pairs_where(np.less, rows)).T
         if has_ties(ranks[chunk]):
-            yield chunk, above, count_views(views_where(rows[first] > rows[second])).T
+            yield chunk, above, count_views(pairs_where(np.greater, rows)).T
         else:
             yield chunk, above, (views - above).astype(above.dtype)
 
