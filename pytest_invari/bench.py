@@ -148,8 +148,8 @@ class Bench:
             if subject not in self._measured:
                 continue
             if subject not in self._summaries:
-                wanted = [other.criterion.metric.name for other in self._checks if other.plan == check.plan]
-                metrics = table_metrics(check.plan.k, wanted)
+                wanted = [other.criterion.metric for other in self._checks if other.plan == check.plan]
+                metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 self._summaries[subject] = summarise(
                     self._measured[subject], shown, check.shown_dataset, metrics

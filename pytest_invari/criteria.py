@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytest_invari.errors import counted
+
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
     from pytest_invari.statistics import Interval
@@ -183,7 +185,10 @@ def judge(
         needed = queries_needed(interval, limit.value)
     if interval.n < min_queries:
         verdict, needed = "undecided", max(min_queries, needed or 0)
-        reason = f"{interval.n} queries are fewer than the {min_queries} that a verdict needs"
+        has = "has" if interval.n == 1 else "have"
+        reason = (
+            f"{counted(interval.n, 'query')} {has} a value, fewer than the {min_queries} that a verdict needs"
+        )
     elif not interval.defined:
         verdict, needed, reason = "undecided", None, f"no interval: {interval.reason}"
     elif interval.undefined > max_undefined * total:

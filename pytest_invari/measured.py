@@ -15,6 +15,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.repeats import repeat_difference
 from pytest_invari.protocol import label_order
 from pytest_invari.statistics.pairings import pairing_p_value
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_invari.statistics import Interval, PooledCounts
     from pytest_invari.tasks import TaskSet
 
-__all__ = ["Failure", "Measured", "Pooled"]
+__all__ = ["Failure", "Measured", "Pooled", "Regions"]
 
 FAILED_VIEWS = "failed_views"
 NOT_REPEATED = "not_repeated"
@@ -48,6 +49,18 @@ class Failure:
     query_id: str
     view: str
     fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """In how many of the nine pairs of input regions item pairs were seen.
+
+    ``cells_observed_mean`` is the mean over item pairs; ``single_cell_pairs`` counts those seen in fewer than
+    two, whose preference cannot be compared.
+    """
+
+    cells_observed_mean: float
+    single_cell_pairs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +244,16 @@ class Measured:
         seed = f"pairings of {self.subject.label}"
         return pairing_p_value(
             [(block.positions, block.compared) for block in self.blocks], bucket_agreement_gap, seed
+        )
+
+    @cached_property
+    def regions(self) -> Regions:
+        """How much PPI rests on, over all measured queries."""
+        found = [ppi(block.positions, block.compared) for block in self.blocks]
+        cells = [each.cells_observed_mean for each in found]
+        return Regions(
+            float(np.concatenate(cells).mean()) if found else float("nan"),
+            sum(int(each.single_cell_pairs.sum()) for each in found),
         )
 
     @property

@@ -83,6 +83,8 @@ def _criterion(result: Result) -> dict[str, Any]:
             "reason": judgement.reason or None,
             "n": judgement.n,
             "n_needed": judgement.n_needed,
+            "detectable": judgement.detectable,
+            "p_fail": judgement.p_fail,
             "why": check.criterion.why or None,
             "text": describe(check, judgement),
         }

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_invari.criteria import Judgement
+from pytest_invari.metrics import METRICS, parse_metric
 from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
     from pytest_invari.checks import Check
     from pytest_invari.measured import Measured
+    from pytest_invari.metrics import Metric
+    from pytest_invari.plan import Plan
 
 __all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
+
+STANDING = (
+    *("ppi", "ppi_null", "bucket_agreement_gap", "gpi", "gpi_lower_bound", "loc"),
+    *("exposure_deviation@{}", "hr@{}", "ndcg@{}", "tie_rate", "invalid_view_rate"),
+)
+"""Measured of every subject; ``{}`` stands for the length of the top."""
 
 COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
 
@@ -117,9 +126,16 @@ def describe(check: Check, judgement: Judgement) -> str:
         parts.append(judgement.reason)
     # That the least number of queries is wanted has been said by the reason.
     if judgement.n_needed is not None and judgement.n_needed != check.suite.min_queries:
-        parts.append(f"about {judgement.n_needed:,} queries would decide")
+        whose = " with a value" if judgement.undefined else ""
+        parts.append(f"about {judgement.n_needed:,} queries{whose} would decide")
     elif judgement.verdict == "undecided" and not judgement.reason:
         parts.append("the figure lies on the bound, so more queries may not decide")
+    distance = abs(judgement.bound)
+    if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
+        parts.append(
+            f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, and "
+            f"{distance:g} is asked for"
+        )
     return harmless("; ".join(parts))
 
 
@@ -153,14 +169,23 @@ def summarise(measured: Measured, reranker: str, dataset: str, metrics: list[str
             name: float(sum(getattr(seen.ranking.cost, name) for seen in observations)) for name in COSTS
         },
         "metrics": {name: _plain(measured.interval(name)) for name in metrics},
+        "position_p_value": measured.position_p_value,
+        "regions": asdict(measured.regions),
     }
 
 
-def table_metrics(k: int, suite_metrics: list[str]) -> list[str]:
-    """The rows of a subject's table: the standing ones, then those that only the suite asks for."""
-    top = 5 if k > 5 else 1
-    standing = ["ppi", "gpi", "loc", f"exposure_deviation@{top}", f"hr@{top}", f"ndcg@{top}", *COSTS]
-    return list(dict.fromkeys([*standing, *suite_metrics]))
+def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
+    """The rows of a subject's table, in the order of the catalogue: the standing ones and the suite's.
+
+    A metric whose top is longer than the lists is left out.
+    """
+    top = 5 if plan.k > 5 else 1
+    standing = [parse_metric(word.format(top)) for word in (*STANDING, *COSTS)]
+    if plan.repeats:
+        standing.append(parse_metric("repeat_difference"))
+    order = list(METRICS)
+    found = {each.name: each for each in (*standing, *suite_metrics) if (each.k or 1) <= plan.k}
+    return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
 
 
 def _plain(interval: Any) -> dict[str, Any]:

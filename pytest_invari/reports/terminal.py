@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
 from pytest_invari.reports.results import COSTS, Result, ResultBook, Summary, describe
-from pytest_invari.reports.text import figure, printable
+from pytest_invari.reports.text import figure, number, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,14 @@ _WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}
 _COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow"}
 # Rows that are shown when one of their counts is not 0.
 _COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
-_ROW_NAMES = {"ppi": "PPI", "gpi": "GPI", "loc": "LOC", "hr": "HR", "ndcg": "nDCG"}
+_ROW_NAMES = {
+    **{"ppi": "PPI", "ppi_null": "PPI null", "ppi_excess": "PPI excess", "ppi_split": "PPI split"},
+    **{"gpi": "GPI", "gpi_exact": "GPI exact", "gpi_lower_bound": "GPI bound", "loc": "LOC", "hr": "HR"},
+    **{"bucket_agreement_gap": "bucket agreement", "label_agreement_gap": "label agreement"},
+    **{"ndcg": "nDCG", "ndcg_candidates": "nDCG candidates"},
+}
+# Rows that are shown when one of their figures is not 0.
+_RATES = ("tie_rate", "invalid_view_rate")
 # Three decimals let two subjects stand side by side in 80 columns.
 _DIGITS = 3
 _GAP = 2
@@ -72,11 +79,16 @@ def format_tables(subjects: Sequence[Summary], width: int) -> list[list[str]]:
         columns = list(group)
         title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
         wrapped = _wrap(printable(title), width, "")
-        names = list(dict.fromkeys(name for column in columns for name in column["metrics"]))
+        names = [
+            name
+            for name in dict.fromkeys(name for column in columns for name in column["metrics"])
+            if name not in _RATES or any(column["metrics"][name]["estimate"] for column in columns)
+        ]
         counts = [name for name in _COUNTS if any(column[name] for column in columns)]
         cells = [
             [
                 *(_cell(column, name) for name in names),
+                number(column["position_p_value"], _DIGITS),
                 *(f"{column[name]} of {column['rankings']}" for name in counts),
             ]
             for column in columns
@@ -87,7 +99,8 @@ def format_tables(subjects: Sequence[Summary], width: int) -> list[list[str]]:
             for heading, cell in zip(headings, cells, strict=True)
         ]
         labels = _broken(
-            [*map(_row_name, names), *(_COUNTS[name] for name in counts)], width - max(needs) - _GAP
+            [*map(_row_name, names), "position p", *(_COUNTS[name] for name in counts)],
+            width - max(needs) - _GAP,
         )
         room = width - max(len(line) for label in labels for line in label.splitlines()) - _GAP
         for part in _fit(needs, room):

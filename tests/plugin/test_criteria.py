@@ -123,7 +123,7 @@ def test_nothing_measured_fails_with_the_reason(undefined: int) -> None:
 def test_too_few_queries_decide_nothing_and_say_how_many_would() -> None:
     found = judged(criterion(), interval(0.9, 0.95, n=29))
     assert (found.verdict, found.n_needed) == ("undecided", 30)
-    assert "29 queries are fewer than the 30" in found.reason
+    assert "29 queries have a value, fewer than the 30" in found.reason
 
 
 def test_too_few_queries_want_more_than_the_least_number_when_the_interval_is_wide() -> None:

@@ -53,7 +53,8 @@ def test_the_section_fits_where_workers_ran(project: Project, monkeypatch: pytes
 
 def test_the_table_has_the_papers_metrics_and_the_cost(project: Project) -> None:
     rows = [line.split("  ")[0] for line in section(project.run())]
-    wanted = ["PPI", "GPI", "LOC", "exposure dev.@5", "HR@5", "nDCG@5"]
+    wanted = ["PPI", "PPI null", "bucket agreement", "GPI", "GPI bound", "LOC"]
+    wanted += ["exposure dev.@5", "HR@5", "nDCG@5"]
     wanted += ["calls", "depth", "tokens in", "tokens cached", "tokens out", "seconds"]
     start = rows.index("PPI")
     assert rows[start : start + len(wanted)] == wanted
@@ -61,7 +62,7 @@ def test_the_table_has_the_papers_metrics_and_the_cost(project: Project) -> None
 
 def test_cells_are_estimate_interval_and_n(project: Project) -> None:
     result = project.run()
-    result.stdout.fnmatch_lines(["LOC *1.000 [[]0.782, 1.000[]] n=32 * 0.*[[]-0.*, 0.*[]] n=32"])
+    result.stdout.fnmatch_lines(["LOC *1.000 [[]0.864, 1.000[]] n=32 * 0.*[[]-0.*, 0.*[]] n=32"])
 
 
 def test_each_criterion_has_a_verdict_its_figure_and_its_bound(project: Project) -> None:
@@ -190,7 +191,8 @@ VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
 def subject(reranker: str = "r", **changed: Any) -> dict[str, Any]:
     return {
         "reranker": reranker, "dataset": "d", "k": 10, "views": 6, "rankings": 180, "failures": 0,
-        "rankings_from_records": 0, "metrics": {"loc": VALUE}, "total_cost": {}, **changed,
+        "rankings_from_records": 0, "metrics": {"loc": VALUE}, "total_cost": {}, "position_p_value": 0.5,
+        **changed,
     }  # fmt: skip
 
 
@@ -209,7 +211,7 @@ def test_names_longer_than_their_column_are_broken_before_their_options() -> Non
 
 def test_names_are_whole_where_there_is_room() -> None:
     names = ["my_rerankers:shortest_first", "first_stage", LONG]
-    (table,) = format_tables([subject(name) for name in names], 140)
+    (table,) = format_tables([subject(name) for name in names], 150)
     assert re.split(r"\s{2,}", table[1].strip()) == names
     # What room there is goes to the first; the last name is broken.
     (table,) = format_tables([subject(name) for name in names], 90)
