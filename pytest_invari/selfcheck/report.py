@@ -16,9 +16,8 @@ __all__ = ["Outcome", "write_section"]
 
 _HEAD = ["reranker", "truth", "wrong verdict", "right verdict", "misses, %"]
 _LEGEND = (
-    "wrong, right: share of simulated data sets with that verdict [95% interval]; the rest are undecided. "
-    "misses: intervals wholly below / above the truth, which would be wrong verdicts with the bound at "
-    "the truth."
+    "wrong, right: share of simulated data sets with that verdict [95% interval]; the rest are undecided",
+    "misses: intervals wholly below / above the truth; wrong verdicts, if the bound were the truth",
 )
 
 
@@ -54,8 +53,9 @@ def write_section(reporter: Any, outcomes: Sequence[Outcome]) -> None:
         for line in tabulate(rows, headers=_HEAD, tablefmt="simple", disable_numparse=True).splitlines():
             reporter.write_line(line.rstrip())
         reporter.write_line("")
-    for line in textwrap.wrap(_LEGEND, width):
-        reporter.write_line(line)
+    for sentence in _LEGEND:
+        for line in textwrap.wrap(sentence, width, subsequent_indent="  "):
+            reporter.write_line(line)
 
 
 def _title(promise: Promise) -> str:
