@@ -2,7 +2,7 @@
 
 Run: python benchmarks/coverage.py [--quick] [--sets N]
 
-The table is for docs/metrics.md. Each cell is the share of data sets whose 95 % interval holds the truth, and
+The table is for docs/statistics.md. Each cell is the share of data sets whose 95 % interval holds the truth, and
 in brackets the shares whose interval lies wholly above it and wholly below it; both should be 0.025.
 """
 
