@@ -2,8 +2,8 @@
 
 Run: python benchmarks/coverage.py [--quick] [--sets N]
 
-The table is for docs/statistics.md. Each cell is the share of data sets whose 95 % interval holds the truth, and
-in brackets the shares whose interval lies wholly above it and wholly below it; both should be 0.025.
+The table is for docs/statistics.md. Each cell is the share of data sets whose 95 % interval holds the truth,
+and in brackets the shares whose interval lies wholly above it and wholly below it; both should be 0.025.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_invari.cache import atomic_file, cache_dir, file_hash
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.datasets.recommendation import Preparation, cached_tasks, prepare_tasks
 from pytest_invari.datasets.split import Ratings
 from pytest_invari.datasets.titles import readable_title
 from pytest_invari.errors import InvariError
-from pytest_invari.tasks import TaskSet
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from pytest_invari.cache import cache_dir, file_hash
+from pytest_invari.data.taskfile import read_tasks, write_tasks
+from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.datasets import first_stage, split
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, seeded_hash
-from pytest_invari.taskfile import read_tasks, write_tasks
-from pytest_invari.tasks import Task, TaskSet
 
 __all__ = ["Preparation", "cached_tasks", "prepare_tasks"]
 

@@ -41,7 +41,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer ``--invari-list`` without a test session."""
     if not config.getoption("invari_list"):
         return None
-    from pytest_invari.listing import print_names
+    from pytest_invari.lookup.listing import print_names
 
     print_names(config)
     return 0
@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     asks = config.getoption("invari_suite") or config.getini("invari_suite")
     if asks or any(_may_be_ours(argument) for argument in config.args):
-        from pytest_invari.suite_plugin import start
+        from pytest_invari.session.suite_plugin import start
 
         if start(config):
             return

@@ -1,8 +1,8 @@
 """The JSON Schema of suite files, for editors: ``python -m pytest_invari.schema > invari.schema.json``.
 
 It is made of the declarations that the reader goes by, and says of a criterion's metric and bound what
-:mod:`pytest_invari.suite` checks. What JSON Schema cannot say is left to the reader: that a profile which is
-named exists, that names differ, that lists are as long as the top that a metric looks at.
+:mod:`pytest_invari.criteria.suite` checks. What JSON Schema cannot say is left to the reader: that a profile
+which is named exists, that names differ, that lists are as long as the top that a metric looks at.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import json
 import math
 from collections.abc import Iterator
 
-from pytest_invari.keys import Schema, table_schema
-from pytest_invari.metrics import METRICS
-from pytest_invari.suite_keys import (
+from pytest_invari.criteria.keys import Schema, table_schema
+from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
     EXCLUDES,
@@ -24,6 +23,7 @@ from pytest_invari.suite_keys import (
     SECTIONS,
     SUITE,
 )
+from pytest_invari.metrics import METRICS
 
 __all__ = ["suite_schema", "suite_schema_text"]
 

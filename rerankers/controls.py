@@ -9,16 +9,16 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.views import shuffled
 from pytest_invari.members import calls_of
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Ranking, RankingError, Request, rank_all, seeded_hash
 from pytest_invari.rerankers.wrapping import Wrapper, order_seed
-from pytest_invari.tasks import Task, TaskSet
-from pytest_invari.views import shuffled
 
 if TYPE_CHECKING:
-    from pytest_invari.registry import Build
+    from pytest_invari.lookup.registry import Build
 
 __all__ = [
     "Biased",

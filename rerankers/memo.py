@@ -13,7 +13,7 @@ from pytest_invari.protocol import Context, Ranking, Request, Reranker, rank_all
 from pytest_invari.rerankers.wrapping import Wrapper
 
 if TYPE_CHECKING:
-    from pytest_invari.registry import RerankerSpec
+    from pytest_invari.lookup.registry import RerankerSpec
 
 __all__ = ["Memo"]
 

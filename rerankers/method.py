@@ -10,9 +10,9 @@ from itertools import islice
 from typing import ClassVar, Literal, TypeAlias
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.views import shuffled
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker, Status, rank_all
 from pytest_invari.rerankers.wrapping import Wrapper, order_seed
-from pytest_invari.views import shuffled
 
 __all__ = ["InnerSeed", "Method", "Steps", "at_least"]
 

@@ -10,7 +10,7 @@ from pytest_invari.protocol import Ranking, Request, Reranker
 from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
 
 if TYPE_CHECKING:
-    from pytest_invari.registry import Build
+    from pytest_invari.lookup.registry import Build
 
 __all__ = ["SequentialSelection", "make"]
 

@@ -14,7 +14,7 @@ from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
 from pytest_invari.rerankers.stella_calibration import Calibrator
 
 if TYPE_CHECKING:
-    from pytest_invari.registry import Build
+    from pytest_invari.lookup.registry import Build
 
 __all__ = ["Stella", "make"]
 

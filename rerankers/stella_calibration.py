@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_invari.cache import atomic_file, cache_dir
+from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.views import shuffled
 from pytest_invari.members import batch_size_of, calls_of, fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Request, Reranker, rank_all, seeded_hash
 from pytest_invari.rerankers.wrapping import DEFAULT_BATCH
-from pytest_invari.tasks import Task, TaskSet
-from pytest_invari.views import shuffled
 
 __all__ = ["Calibration", "Calibrator"]
 

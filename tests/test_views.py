@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
-from pytest_invari.views import CANONICAL, described, require_orders, sample_views, shuffled
+from pytest_invari.measure.views import CANONICAL, described, require_orders, sample_views, shuffled
 
 SIX = tuple("abcdef")
 
 SHOW = """
-from pytest_invari.views import sample_views
+from pytest_invari.measure.views import sample_views
 for view in sample_views("q1", tuple("abcdef"), 4):
     print(view.name, "".join(view.order))
 """

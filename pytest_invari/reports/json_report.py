@@ -14,7 +14,7 @@ from pytest_invari.cache import atomic_file
 from pytest_invari.reports.results import Result, Summary, describe
 
 if TYPE_CHECKING:
-    from pytest_invari.checks import Check, LeftOut
+    from pytest_invari.criteria.checks import Check, LeftOut
     from pytest_invari.options import Settings
 
 __all__ = ["FORMAT", "make_report", "write_report"]

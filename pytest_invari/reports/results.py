@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.criteria import Judgement
+from pytest_invari.criteria.criterion import Judgement
 from pytest_invari.metrics import METRICS, parse_metric
 from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
-    from pytest_invari.checks import Check
-    from pytest_invari.measured import Measured
+    from pytest_invari.criteria.checks import Check
+    from pytest_invari.measure.measured import Measured
+    from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
-    from pytest_invari.plan import Plan
 
 __all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
 

@@ -15,7 +15,7 @@ from pytest_invari.reports.text import figure, number, printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_invari.checks import LeftOut
+    from pytest_invari.criteria.checks import LeftOut
     from pytest_invari.options import Settings
 
 __all__ = ["format_tables", "write_section"]

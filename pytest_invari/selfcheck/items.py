@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.items import CheckFailed, uncaptured
+from pytest_invari.session.items import CheckFailed, uncaptured
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria import Criterion
-    from pytest_invari.plan import Plan
+    from pytest_invari.criteria.criterion import Criterion
+    from pytest_invari.criteria.suite import Suite
+    from pytest_invari.measure.plan import Plan
     from pytest_invari.selfcheck.simulation import Trial, World
-    from pytest_invari.suite import Suite
 
 __all__ = ["Promise", "PromiseItem", "SelfcheckNode"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.criteria.suite import Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.plan import Plan
 from pytest_invari.options import Settings, read_settings
-from pytest_invari.plan import Plan
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import Outcome, write_section
-from pytest_invari.suite import Suite, find_suite, packaged_suites
 
 __all__ = ["SelfcheckPlugin", "promises", "start"]
 
@@ -159,6 +159,6 @@ class SelfcheckPlugin:
         """Keep a simulated reranker in one worker, under the default distribution."""
         if config.getoption("dist") != "load":
             return None
-        from pytest_invari.scheduling import SubjectScheduling
+        from pytest_invari.session.scheduling import SubjectScheduling
 
         return SubjectScheduling(config, log, {name: each.reranker for name, each in self._promises.items()})

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria import Limit, judge
-from pytest_invari.measured import Measured
-from pytest_invari.observe import Observation, observe
-from pytest_invari.plan import Plan, Subject
+from pytest_invari.criteria.criterion import Limit, judge
+from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.measure.measured import Measured
+from pytest_invari.measure.observe import Observation, observe
+from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.protocol import Candidate, Context, Reranker, seeded_hash
 from pytest_invari.rerankers.controls import Biased, CanonicalOrder, InputOrder
-from pytest_invari.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria import Criterion, Verdict
+    from pytest_invari.criteria.criterion import Criterion, Verdict
+    from pytest_invari.criteria.suite import Suite
     from pytest_invari.statistics import Interval
-    from pytest_invari.suite import Suite
 
 __all__ = ["BASELINE", "PROMISE", "SIMULATED", "TOLERANCE", "Rate", "Trial", "World"]
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import ModelSettings
 from pytest_invari.protocol import Cost, LabelBinding, Ranking, RankingError, Request
-from pytest_invari.registry import ModelSettings
 from pytest_invari.rerankers.language_model.conversion import (
     model_folder,
     quiet_transformers,

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_invari.data.taskfile import read_tasks, write_tasks
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.datasets import movielens
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import seeded_hash
-from pytest_invari.taskfile import read_tasks, write_tasks
-from pytest_invari.tasks import TaskSet
 
 USERS, FILMS = 60, 80
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
 from pytest_invari.protocol import Candidate, Context, RankingError, Request
-from pytest_invari.registry import Build, ModelSettings, Registry
 from pytest_invari.rerankers.language_model.conversion import _checksum, _is_complete
 from pytest_invari.rerankers.language_model.labels import audit_labels, find_labels
 from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
 from pytest_invari.rerankers.language_model.prompts import read_template
 from pytest_invari.rerankers.language_model.source import find_model
 from pytest_invari.rerankers.zero_shot import make
-from pytest_invari.tasks import TaskSet
 
 
 def built(k: int = 5, model: str = "", device: str = "auto", **options: Any) -> ListwiseLanguageModel:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.data.tasks import TaskSet
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
+from pytest_invari.measure.views import sample_views
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request
-from pytest_invari.registry import Build, ModelSettings, Registry
 from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
 from pytest_invari.rerankers.zero_shot import make
-from pytest_invari.tasks import TaskSet
-from pytest_invari.views import sample_views
 
 pytestmark = pytest.mark.model
 

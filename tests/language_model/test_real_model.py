@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pytest_invari.data.tasks import TaskSet
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
+from pytest_invari.measure.views import sample_views
 from pytest_invari.metrics.arrays import query_arrays
 from pytest_invari.metrics.label_agreement import label_agreement
 from pytest_invari.metrics.loc import loc
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request, label_order, rank_all
-from pytest_invari.registry import Build, ModelSettings, Registry
 from pytest_invari.rerankers.language_model import engine as engine_module
 from pytest_invari.rerankers.language_model.engine import Engine
 from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
 from pytest_invari.rerankers.language_model.prompt import Prompt
 from pytest_invari.rerankers.zero_shot import make
-from pytest_invari.tasks import TaskSet
-from pytest_invari.views import sample_views
 
 pytestmark = pytest.mark.model
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request
-from pytest_invari.registry import Build, ModelSettings, Registry
 from pytest_invari.rerankers.language_model.engine import Engine
 from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
 from pytest_invari.rerankers.language_model.prompt import Prompt
 from pytest_invari.rerankers.zero_shot import make
-from pytest_invari.tasks import TaskSet
 
 VOCABULARY = 97
 WORDS = ("[UNK]", "<s>", "\n", "first", "second", "third", "A", "B", "C", ".", "list", ":", "user", "likes")

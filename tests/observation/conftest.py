@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.measure import Laboratory
-from pytest_invari.plan import Plan
+from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.lookup.registry import ModelSettings, Registry
+from pytest_invari.measure.laboratory import Laboratory
+from pytest_invari.measure.plan import Plan
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, Request
-from pytest_invari.registry import ModelSettings, Registry
-from pytest_invari.tasks import Task, TaskSet
 
 
 def make_task(number: int, k: int) -> Task:

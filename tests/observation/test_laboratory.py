@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.measure import Laboratory
-from pytest_invari.plan import Plan, Subject
+from pytest_invari.lookup.registry import Build, Registry, RerankerSpec
+from pytest_invari.measure.laboratory import Laboratory
+from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.protocol import Ranking, Request
-from pytest_invari.registry import Build, Registry, RerankerSpec
-from pytest_invari.tasks import TaskSet
 
 if TYPE_CHECKING:
     from tests.observation.conftest import ById, Project

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from pytest_invari import statistics
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.measured import Measured, Pooled
+from pytest_invari.measure.measured import Measured, Pooled
+from pytest_invari.measure.observe import observe
+from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.metrics.catalog import METRICS
 from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation
 from pytest_invari.metrics.gpi import gpi
 from pytest_invari.metrics.loc import loc
 from pytest_invari.metrics.ppi import ppi
-from pytest_invari.observe import observe
-from pytest_invari.plan import Plan, Subject
 from pytest_invari.protocol import Cost, Ranking, Request
-from pytest_invari.tasks import TaskSet
-from pytest_invari.views import shuffled
 
 PLAN = Plan("films", 5, None, 6, repeats=3)
 EVERY_METRIC = tuple(f"{name}@2" if metric.has_cutoff else name for name, metric in METRICS.items())

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pytest_invari import observe as module
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.manifest import Manifest
-from pytest_invari.observe import Observation, observe, request_for, stored
-from pytest_invari.plan import Plan, Subject
+from pytest_invari.measure import observe as module
+from pytest_invari.measure.observe import Observation, observe, request_for, stored
+from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.views import View
 from pytest_invari.progress import Bar, bar
 from pytest_invari.protocol import Cost, Ranking, Request
-from pytest_invari.records import Record, RecordFolder
-from pytest_invari.tasks import TaskSet
-from pytest_invari.views import View
+from pytest_invari.records.folder import Record, RecordFolder
+from pytest_invari.records.manifest import Manifest
 
 if TYPE_CHECKING:
     from tests.observation.conftest import ById, InBatches

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_invari import records as module
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.manifest import Manifest
-from pytest_invari.observe import Observation
-from pytest_invari.plan import Subject
+from pytest_invari.measure.observe import Observation
+from pytest_invari.measure.plan import Subject
 from pytest_invari.protocol import Cost, Ranking
-from pytest_invari.records import Record, RecordFolder
-from pytest_invari.rows import read_observations, schema, write_observations
-from pytest_invari.tasks import TaskSet
+from pytest_invari.records import folder as module
+from pytest_invari.records.folder import Record, RecordFolder
+from pytest_invari.records.manifest import Manifest
+from pytest_invari.records.rows import read_observations, schema, write_observations
 
 if TYPE_CHECKING:
     from tests.observation.conftest import Project
@@ -394,7 +394,7 @@ def test_no_secret_is_stored(project: Project, monkeypatch: pytest.MonkeyPatch) 
         "        raise OSError('refused ' + os.environ['SHOP_API_KEY'] + ' api_key=' + api_key)\n"
         "    return rank\n"
     )
-    from pytest_invari.registry import RerankerSpec
+    from pytest_invari.lookup.registry import RerankerSpec
 
     spec = RerankerSpec.parse("secret_shop:make:api_key=sk-from-option,depth=3")
     plan = project.plan(str(project.path / "few.jsonl"), k=3, views=2)

@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.plan import Plan
-from pytest_invari.registry import ModelSettings, RerankerSpec
+from pytest_invari.lookup.registry import ModelSettings, RerankerSpec
+from pytest_invari.measure.plan import Plan
 
 if TYPE_CHECKING:
-    from pytest_invari.measured import Measured
+    from pytest_invari.measure.measured import Measured
     from tests.observation.conftest import ById, Project
 
 METRICS = ("ppi", "gpi", "loc", "exposure_deviation@2", "hr@2", "ndcg@2", "calls", "seconds", "tie_rate")
@@ -36,8 +36,8 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 
-from pytest_invari.measure import Laboratory, Plan
-from pytest_invari.registry import Registry, RerankerSpec
+from pytest_invari.measure.laboratory import Laboratory, Plan
+from pytest_invari.lookup.registry import Registry, RerankerSpec
 
 dataset, reranker, views, *metrics = sys.argv[1:]
 laboratory = Laboratory(Registry(Path()), records=Path("records"), replay=True)

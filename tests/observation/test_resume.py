@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_invari.manifest import Manifest
-from pytest_invari.observe import Observation
-from pytest_invari.plan import Subject
-from pytest_invari.records import Record, RecordFolder
-from pytest_invari.registry import RerankerSpec
+from pytest_invari.lookup.registry import RerankerSpec
+from pytest_invari.measure.observe import Observation
+from pytest_invari.measure.plan import Subject
+from pytest_invari.records.folder import Record, RecordFolder
+from pytest_invari.records.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pytest_invari.measured import Measured
+    from pytest_invari.measure.measured import Measured
     from tests.observation.conftest import Project
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
@@ -54,8 +54,8 @@ RERANKER = Logged()
 
 RUN = """
 from pathlib import Path
-from pytest_invari.measure import Laboratory, Plan
-from pytest_invari.registry import Registry, RerankerSpec
+from pytest_invari.measure.laboratory import Laboratory, Plan
+from pytest_invari.lookup.registry import Registry, RerankerSpec
 
 laboratory = Laboratory(Registry(Path()), records=Path("records"))
 laboratory.measure(RerankerSpec.parse("logged_shop:RERANKER"), Plan("films.jsonl", 5, None, 20))

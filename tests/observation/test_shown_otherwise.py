@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_invari.lookup.registry import Build, RerankerSpec
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.protocol import LabelBinding, Ranking, Request
-from pytest_invari.registry import Build, RerankerSpec
 from tests.observation.conftest import ById
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import scipy.special
 import tabulate
 import tqdm
 
-import pytest_invari.suite_plugin
+import pytest_invari.session.suite_plugin
 
-LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.suite_plugin)
+LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.session.suite_plugin)
 
 STRICT = ("-W", "error", "--strict-markers", "--strict-config")
 # These two import themselves anew in every run, which takes longer than the run.

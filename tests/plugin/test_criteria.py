@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.criteria import (
+from pytest_invari.criteria.criterion import (
     ERROR,
     Criterion,
     Judgement,

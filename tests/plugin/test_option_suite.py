@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_invari.suite import find_suite, packaged_suites
+from pytest_invari.criteria.suite import find_suite, packaged_suites
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pytest_invari.checks import expand
+from pytest_invari.criteria.checks import expand
+from pytest_invari.criteria.suite import Suite, find_suite, read_suite
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import RerankerSpec
 from pytest_invari.options import Settings
-from pytest_invari.registry import RerankerSpec
 from pytest_invari.schema import suite_schema
-from pytest_invari.suite import Suite, find_suite, read_suite
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project

@@ -16,13 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pytest_invari.criteria import Criterion
-from pytest_invari.errors import InvariError
-from pytest_invari.metrics import METRICS, parse_metric
-from pytest_invari.registry import RerankerSpec
-from pytest_invari.schema import suite_schema
-from pytest_invari.suite import read_suite
-from pytest_invari.suite_keys import (
+from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.criteria.suite import read_suite
+from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
     GOES_WITH,
@@ -31,6 +27,10 @@ from pytest_invari.suite_keys import (
     MetricWord,
     RerankerWord,
 )
+from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import RerankerSpec
+from pytest_invari.metrics import METRICS, parse_metric
+from pytest_invari.schema import suite_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "pytest_invari" / "suites" / "suite.schema.json"

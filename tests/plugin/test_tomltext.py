@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.tomltext import Document, KeyPath
+from pytest_invari.criteria.tomltext import Document, KeyPath
 
 names = st.sampled_from(["a", "b", "c", "long_name", '"quoted key"'])
 values = st.sampled_from(

@@ -38,7 +38,7 @@ def test_nothing_heavy_is_loaded(project: Project) -> None:
     modules = loaded(project, "test_mine.py")
     assert "pytest_invari.plugin" in modules
     assert not HEAVY & modules
-    assert "pytest_invari.suite_plugin" not in modules
+    assert "pytest_invari.session.suite_plugin" not in modules
 
 
 def test_loading_the_plugin_takes_less_than_25_milliseconds() -> None:
@@ -58,7 +58,7 @@ def test_collecting_a_suite_loads_no_model_library(project: Project) -> None:
     modules = loaded(
         project, "--invari-suite=small.invari.toml", "--reranker=sgs:base=random", "--collect-only"
     )
-    assert "pytest_invari.suite_plugin" in modules
+    assert "pytest_invari.session.suite_plugin" in modules
     assert not {"torch", "transformers", "pandas", "scipy"} & modules
 
 

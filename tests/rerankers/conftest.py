@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
+from pytest_invari.measure.views import sample_views
 from pytest_invari.protocol import Candidate, Context, Request, Reranker
-from pytest_invari.registry import Build, ModelSettings, Registry
-from pytest_invari.tasks import Task, TaskSet
-from pytest_invari.views import sample_views
 
 
 class Lists:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binomtest
 
-from pytest_invari.measured import Measured
-from pytest_invari.plan import Plan
+from pytest_invari.criteria.suite import find_suite
+from pytest_invari.measure.measured import Measured
+from pytest_invari.measure.plan import Plan
 from pytest_invari.selfcheck import simulation
 from pytest_invari.selfcheck.simulation import SIMULATED, Rate, Trial, World
 from pytest_invari.statistics import Interval
-from pytest_invari.suite import find_suite
 
 SUITE = find_suite("recsys26")
 CRITERIA = {criterion.name: criterion for criterion in SUITE.criteria}

@@ -16,9 +16,9 @@ from pytest_invari.progress import preceded_by
 from pytest_invari.reports.results import carry, describe
 
 if TYPE_CHECKING:
-    from pytest_invari.bench import Bench
-    from pytest_invari.checks import Check
-    from pytest_invari.criteria import Judgement
+    from pytest_invari.criteria.checks import Check
+    from pytest_invari.criteria.criterion import Judgement
+    from pytest_invari.session.bench import Bench
 
 __all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "uncaptured"]
 

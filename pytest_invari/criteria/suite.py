@@ -11,10 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria import Comparison, Criterion, Place
-from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.keys import shown
-from pytest_invari.suite_keys import (
+from pytest_invari.criteria.criterion import Comparison, Criterion, Place
+from pytest_invari.criteria.keys import shown
+from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
     EXCLUDES,
@@ -25,11 +24,12 @@ from pytest_invari.suite_keys import (
     SECTIONS,
     SUITE,
 )
-from pytest_invari.tomltext import Document, Table, header
+from pytest_invari.criteria.tomltext import Document, Table, header
+from pytest_invari.errors import InvariError, unknown_name
 
 if TYPE_CHECKING:
+    from pytest_invari.measure.plan import Method, OnFailure, Ties
     from pytest_invari.metrics import Metric
-    from pytest_invari.plan import Method, OnFailure, Ties
     from pytest_invari.protocol import LabelBinding
 
 __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_suite"]
@@ -60,8 +60,8 @@ class Suite:
     """A suite as read; what its keys mean stands in ``suite_keys``.
 
     ``default_profile`` is used unless another is asked for. ``on_failure``, ``ties`` and ``interval`` are
-    those of :class:`pytest_invari.plan.Plan`; under ``strict`` a single failed ranking fails every criterion
-    of its subject.
+    those of :class:`pytest_invari.measure.plan.Plan`; under ``strict`` a single failed ranking fails every
+    criterion of its subject.
     """
 
     name: str

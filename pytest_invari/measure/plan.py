@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.views import View, sample_views
+from pytest_invari.measure.views import View, sample_views
 
 if TYPE_CHECKING:
+    from pytest_invari.data.tasks import TaskSet
     from pytest_invari.protocol import LabelBinding
-    from pytest_invari.tasks import TaskSet
 
 __all__ = ["Method", "OnFailure", "Plan", "Subject", "Ties"]
 

@@ -10,15 +10,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_invari.errors import InvariError, counted
+from pytest_invari.measure.views import described
 from pytest_invari.members import batch_size_of, calls_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
-from pytest_invari.views import described
 
 if TYPE_CHECKING:
-    from pytest_invari.tasks import Task, TaskSet
-    from pytest_invari.views import View
+    from pytest_invari.data.tasks import Task, TaskSet
+    from pytest_invari.measure.views import View
 
 __all__ = ["Key", "Observation", "Store", "observe", "request_for", "stored"]
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.cache import atomic_file
+from pytest_invari.data.taskrow import ROW_KEYS, load_json, parse_task
+from pytest_invari.data.tasks import Task, TaskSet, task_row
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.taskrow import ROW_KEYS, load_json, parse_task
-from pytest_invari.tasks import Task, TaskSet, task_row
 
 if TYPE_CHECKING:
     import pyarrow as pa

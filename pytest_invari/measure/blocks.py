@@ -20,9 +20,9 @@ from pytest_invari.metrics.preference import tie_rate
 from pytest_invari.metrics.split_instability import ppi_split
 
 if TYPE_CHECKING:
+    from pytest_invari.data.tasks import Task
+    from pytest_invari.measure.plan import Ties
     from pytest_invari.metrics import Metric
-    from pytest_invari.plan import Ties
-    from pytest_invari.tasks import Task
 
 __all__ = ["NO_LABELS", "Block", "Member", "compute", "make_block"]
 

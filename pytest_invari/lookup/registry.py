@@ -12,16 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_invari.adapt import make_reranker
 from pytest_invari.errors import InvariError, UnknownNameError, unknown_name
-from pytest_invari.locate import first_sentence, load_entry_point, load_object, provider
-from pytest_invari.parameters import OptionValue
-from pytest_invari.pyproject import RerankerTable, read_reranker_tables
+from pytest_invari.lookup.adapt import make_reranker
+from pytest_invari.lookup.locate import first_sentence, load_entry_point, load_object, provider
+from pytest_invari.lookup.parameters import OptionValue
+from pytest_invari.lookup.pyproject import RerankerTable, read_reranker_tables
 from pytest_invari.usercode import user_code
 
 if TYPE_CHECKING:
+    from pytest_invari.data.tasks import TaskSet
     from pytest_invari.protocol import LabelBinding, Reranker
-    from pytest_invari.tasks import TaskSet
 
 __all__ = ["Build", "ModelSettings", "OptionValue", "Registry", "RerankerSpec"]
 
@@ -275,13 +275,13 @@ def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
         from pytest_invari.datasets.movielens import load
 
         return load(path, k=k, queries=queries)
-    from pytest_invari.taskfile import read_tasks
+    from pytest_invari.data.taskfile import read_tasks
 
     return read_tasks(path).at_k(k).head(queries)
 
 
 def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:
-    from pytest_invari.tasks import TaskSet
+    from pytest_invari.data.tasks import TaskSet
 
     load = load_entry_point(point, "data set")
     with user_code(f"data set {point.name!r} of {provider(point)}: loading it"):

@@ -6,20 +6,20 @@ import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria import BASELINE, Judgement, judge, with_multiplicity
+from pytest_invari.criteria.criterion import BASELINE, Judgement, judge, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
+from pytest_invari.measure.views import described
 from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
-from pytest_invari.views import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_invari.checks import Check
-    from pytest_invari.measure import Laboratory
-    from pytest_invari.measured import Measured
-    from pytest_invari.plan import Plan
-    from pytest_invari.registry import RerankerSpec
+    from pytest_invari.criteria.checks import Check
+    from pytest_invari.lookup.registry import RerankerSpec
+    from pytest_invari.measure.laboratory import Laboratory
+    from pytest_invari.measure.measured import Measured
+    from pytest_invari.measure.plan import Plan
     from pytest_invari.statistics.interval import Interval
 
 __all__ = ["Bench"]

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_invari.criteria import BASELINE, Criterion
+from pytest_invari.criteria.criterion import BASELINE, Criterion
+from pytest_invari.criteria.suite import Profile, Suite
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.registry import RerankerSpec
+from pytest_invari.measure.plan import Plan
 from pytest_invari.options import Settings
-from pytest_invari.plan import Plan
 from pytest_invari.redaction import without_secrets
-from pytest_invari.registry import RerankerSpec
-from pytest_invari.suite import Profile, Suite
 
 __all__ = ["Check", "Expansion", "LeftOut", "dataset_label", "expand", "select", "specs_in_ids"]
 

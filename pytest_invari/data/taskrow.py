@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pytest_invari.data.tasks import Task
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
-from pytest_invari.tasks import Task
 
 __all__ = ["ROW_KEYS", "load_json", "parse_task"]
 
@@ -27,7 +27,7 @@ def parse_task(row: Any, place: str) -> Task:
     """Read a row; *place* names it in errors.
 
     Raises:
-        InvariError: it breaks the schema that :mod:`pytest_invari.taskfile` describes.
+        InvariError: it breaks the schema that :mod:`pytest_invari.data.taskfile` describes.
     """
     _check_object(row, "a task", ROW_KEYS, place)
     query_id = _text(row, "query_id", place)

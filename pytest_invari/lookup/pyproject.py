@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_invari.errors import InvariError
-from pytest_invari.parameters import OptionValue
+from pytest_invari.lookup.parameters import OptionValue
 
 __all__ = ["RerankerTable", "read_reranker_tables"]
 

@@ -1,6 +1,6 @@
 """What a TOML table may hold: its keys, the values that each takes, and the same as JSON Schema.
 
-A declaration is read twice, by :class:`pytest_invari.tomltext.Table` and by :mod:`pytest_invari.schema`, so
+A declaration is read twice, by :mod:`pytest_invari.criteria.tomltext` and :mod:`pytest_invari.schema`, so
 that what is accepted, what an error says and what an editor knows cannot differ.
 """
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
-from pytest_invari.observe import Observation
+from pytest_invari.measure.observe import Observation
+from pytest_invari.measure.views import described
 from pytest_invari.protocol import Cost, Ranking, Status
-from pytest_invari.views import described
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pytest_invari.plan import Subject
+    from pytest_invari.measure.plan import Subject
 
 __all__ = ["read_observations", "schema", "write_observations"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_invari.criteria.keys import REQUIRED, Key, Kind, shown
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.keys import REQUIRED, Key, Kind, shown
 
 __all__ = ["Document", "KeyPath", "Table", "header"]
 

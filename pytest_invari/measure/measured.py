@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_invari import metrics, statistics
-from pytest_invari.blocks import Block, Member, compute, make_block
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.blocks import Block, Member, compute, make_block
+from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
@@ -19,14 +20,13 @@ from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.repeats import repeat_difference
 from pytest_invari.protocol import label_order
 from pytest_invari.statistics.pairings import pairing_p_value
-from pytest_invari.views import shuffled
 
 if TYPE_CHECKING:
+    from pytest_invari.data.tasks import TaskSet
+    from pytest_invari.measure.observe import Observation
+    from pytest_invari.measure.plan import Plan, Subject
     from pytest_invari.metrics import Metric
-    from pytest_invari.observe import Observation
-    from pytest_invari.plan import Plan, Subject
     from pytest_invari.statistics import Interval, PooledCounts
-    from pytest_invari.tasks import TaskSet
 
 __all__ = ["Failure", "Measured", "Pooled", "Regions"]
 

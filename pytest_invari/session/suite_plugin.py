@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.bench import Bench
-from pytest_invari.checks import Expansion, expand, select, specs_in_ids
+from pytest_invari.criteria.checks import Expansion, expand, select, specs_in_ids
+from pytest_invari.criteria.suite import SUFFIX, Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.items import CheckItem, CheckUndecided, SuiteNode
-from pytest_invari.measure import Laboratory
+from pytest_invari.lookup.registry import ModelSettings, Registry, RerankerSpec
+from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
-from pytest_invari.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
-from pytest_invari.suite import SUFFIX, Suite, find_suite, packaged_suites
+from pytest_invari.session.bench import Bench
+from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
 __all__ = ["SuitePlugin", "make_registry", "start"]
@@ -194,7 +194,7 @@ class SuitePlugin:
         """Keep a subject's checks in one worker, under the default distribution."""
         if config.getoption("dist") != "load":
             return None
-        from pytest_invari.scheduling import SubjectScheduling
+        from pytest_invari.session.scheduling import SubjectScheduling
 
         scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.checks}
         return SubjectScheduling(config, log, scopes)

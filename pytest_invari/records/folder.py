@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
-from pytest_invari.manifest import Manifest, Scalar, differences
-from pytest_invari.observe import Key, Observation
-from pytest_invari.rows import read_observations, write_observations
-from pytest_invari.views import described
+from pytest_invari.measure.observe import Key, Observation
+from pytest_invari.measure.views import described
+from pytest_invari.records.manifest import Manifest, Scalar, differences
+from pytest_invari.records.rows import read_observations, write_observations
 
 if TYPE_CHECKING:
-    from pytest_invari.plan import Subject
-    from pytest_invari.tasks import TaskSet
+    from pytest_invari.data.tasks import TaskSet
+    from pytest_invari.measure.plan import Subject
 
 __all__ = ["Record", "RecordFolder"]
 
@@ -146,7 +146,7 @@ class Record:
 
     def create(self, tasks: TaskSet) -> None:
         """Make the folder, unless it is there, with the tasks first and the manifest last."""
-        from pytest_invari.taskfile import write_tasks
+        from pytest_invari.data.taskfile import write_tasks
 
         if not (self.path / TASKS).is_file():
             write_tasks(self.path / TASKS, tasks)
@@ -162,8 +162,8 @@ class Record:
         Raises:
             InvariError: they are missing or not those of the manifest.
         """
-        from pytest_invari.taskfile import read_tasks
-        from pytest_invari.tasks import content_hash
+        from pytest_invari.data.taskfile import read_tasks
+        from pytest_invari.data.tasks import content_hash
 
         tasks = read_tasks(self.path / TASKS, self.subject.dataset)
         if content_hash(tasks.tasks) != self.manifest.asked.get("tasks_sha256"):

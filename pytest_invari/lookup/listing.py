@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_invari.criteria.suite import find_suite, packaged_suites
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import metric_names
 from pytest_invari.reports.text import harmless, printable
-from pytest_invari.suite import find_suite, packaged_suites
-from pytest_invari.suite_plugin import make_registry
+from pytest_invari.session.suite_plugin import make_registry
 
 __all__ = ["print_names"]
 

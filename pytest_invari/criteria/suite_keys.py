@@ -1,8 +1,8 @@
 """The keys of a suite file: each with its kind of value, its meaning and its default.
 
 A key that is added here is read, described in errors and known to editors at once. One that is to have an
-effect is also a field, of the same name, of :class:`pytest_invari.suite.Suite`, ``Profile`` or
-:class:`pytest_invari.criteria.Criterion`.
+effect is also a field, of the same name, of :class:`pytest_invari.criteria.suite.Suite`, ``Profile`` or
+:class:`pytest_invari.criteria.criterion.Criterion`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from pytest_invari.criteria import BASELINE, Comparison
-from pytest_invari.keys import Bound, Choice, Flag, Key, Number, Schema, Several, Text, Whole
+from pytest_invari.criteria.criterion import BASELINE, Comparison
+from pytest_invari.criteria.keys import Bound, Choice, Flag, Key, Number, Schema, Several, Text, Whole
+from pytest_invari.measure.plan import Method, OnFailure, Ties
 from pytest_invari.metrics import METRICS, Metric, parse_metric
-from pytest_invari.plan import Method, OnFailure, Ties
 from pytest_invari.protocol import LabelBinding
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class MetricWord:
     """The name of a metric, with the length of the top where it has one: ``loc``, ``ndcg@5``."""
 
     def read(self, name: str, value: object) -> Metric:
-        """See :class:`pytest_invari.keys.Kind`."""
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
         return parse_metric(Text().read(name, value))
 
     def schema(self) -> Schema:
-        """See :class:`pytest_invari.keys.Kind`."""
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
         plain = sorted(metric.family for metric in METRICS.values() if not metric.has_cutoff)
         tops = sorted(metric.family for metric in METRICS.values() if metric.has_cutoff)
         top = {
@@ -58,13 +58,13 @@ class RerankerWord:
     """A reranker as on the command line: a name or MODULE:ATTRIBUTE, with or without options."""
 
     def read(self, name: str, value: object) -> str:
-        """See :class:`pytest_invari.keys.Kind`."""
-        from pytest_invari.registry import RerankerSpec
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
+        from pytest_invari.lookup.registry import RerankerSpec
 
         return RerankerSpec.parse(Text().read(name, value)).label
 
     def schema(self) -> Schema:
-        """See :class:`pytest_invari.keys.Kind`; what stands behind the name is left to the reader."""
+        """See :class:`pytest_invari.criteria.keys.Kind`; options are left to the reader."""
         return {"type": "string", "pattern": r"^\s*[^\s:,=]+(:|\s*$)"}
 
 

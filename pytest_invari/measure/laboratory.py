@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.blinding import blind_ids
+from pytest_invari.data.tasks import TaskSet, content_hash
 from pytest_invari.errors import InvariError
-from pytest_invari.manifest import Manifest, Scalar, describe_environment, flatten
+from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
+from pytest_invari.measure.observe import Observation, observe, stored
+from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.views import View, require_orders
 from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
-from pytest_invari.observe import Observation, observe, stored
-from pytest_invari.plan import Plan, Subject
-from pytest_invari.records import Record, RecordFolder
+from pytest_invari.records.folder import Record, RecordFolder
+from pytest_invari.records.manifest import Manifest, Scalar, describe_environment, flatten
 from pytest_invari.redaction import without_secrets
-from pytest_invari.registry import TASK_FILES, Build, ModelSettings
-from pytest_invari.tasks import TaskSet, content_hash
-from pytest_invari.views import View, require_orders
 
 if TYPE_CHECKING:
-    from pytest_invari.measured import Measured
+    from pytest_invari.lookup.registry import Registry, RerankerSpec
+    from pytest_invari.measure.measured import Measured
     from pytest_invari.protocol import Reranker
-    from pytest_invari.registry import Registry, RerankerSpec
 
 __all__ = ["Laboratory", "Plan", "Subject"]
 
@@ -136,7 +136,7 @@ class Laboratory:
         Raises:
             InvariError: as :meth:`check`.
         """
-        from pytest_invari.measured import Measured
+        from pytest_invari.measure.measured import Measured
 
         key = (spec.label, plan)
         if key not in self._measured:

@@ -9,14 +9,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError, counted
+from pytest_invari.lookup.parameters import OptionValue, bind_options
 from pytest_invari.members import source_of
-from pytest_invari.parameters import OptionValue, bind_options
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker
 from pytest_invari.usercode import shortened, user_code
 
 if TYPE_CHECKING:
-    from pytest_invari.registry import Build
+    from pytest_invari.lookup.registry import Build
 
 __all__ = ["FunctionReranker", "make_reranker"]
 

@@ -1,0 +1,1 @@
+"""Suites and their criteria: read, checked, crossed with rerankers, and judged."""

@@ -1,0 +1,1 @@
+"""Tasks, and the files that users keep them in."""

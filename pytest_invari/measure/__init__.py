@@ -1,0 +1,1 @@
+"""A subject is observed once, and measured from what was observed."""

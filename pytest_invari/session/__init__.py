@@ -1,0 +1,1 @@
+"""A pytest run with suites: collection, items, and what they share."""
