@@ -183,6 +183,8 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     standing = [parse_metric(word.format(top)) for word in (*STANDING, *COSTS)]
     if plan.repeats:
         standing.append(parse_metric("repeat_difference"))
+    if plan.labels == "redrawn":
+        standing.append(parse_metric("label_agreement_gap"))
     order = list(METRICS)
     found = {each.name: each for each in (*standing, *suite_metrics) if (each.k or 1) <= plan.k}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
