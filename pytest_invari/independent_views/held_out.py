@@ -80,8 +80,9 @@ def _r2(tests: Floats) -> tuple[Floats, list[str]]:
         np.einsum("bfi,bfij,bfj->b", vector, tests, vector) for vector in (residual, deviation)
     )
     is_flat = total <= _ROUNDING * tests[..., -1, -1].sum(axis=1)
-    faults: dict[str, Bools] = {
-        EMPTY_FOLD: np.any(tests[:, :, 0, 0] == 0, axis=1),
+    is_empty: Bools = tests[:, :, 0, 0].min(axis=1) == 0
+    faults = {
+        EMPTY_FOLD: is_empty,
         CONSTANT_VALUES: is_flat | is_constant.any(axis=1),
         COLLINEAR_PROBES: is_collinear.any(axis=1),
     }
@@ -91,8 +92,8 @@ def _r2(tests: Floats) -> tuple[Floats, list[str]]:
 def _fits(training: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     """Least squares from the moments (b, 5, q, q) of the training queries.
 
-    Returns the slopes (b, 5, q − 2), the means of predictors and outcome (b, 5, q − 1), and where (b, 5) there
-    are no slopes, because a predictor is constant or because predictors are collinear.
+    Returns the slopes (b, 5, q − 2), the means of predictors and outcome (b, 5, q − 1), and where (b, 5)
+    there are no slopes, because a predictor is constant or because predictors are collinear.
     """
     # No training queries at all means an empty fold; any number does for it.
     size = np.maximum(training[..., :1, 0], 1)
@@ -106,7 +107,8 @@ def _fits(training: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     is_collinear: Bools = determinants <= _ROUNDING * variances.prod(axis=-1)
     has_no_slopes = (is_constant | is_collinear)[..., None, None]
     solvable = np.where(has_no_slopes, np.eye(between.shape[-1]), between)
-    return np.linalg.solve(solvable, with_outcome)[..., 0], means, is_constant, is_collinear
+    slopes = np.asarray(np.linalg.solve(solvable, with_outcome), np.float64)
+    return slopes[..., 0], means, is_constant, is_collinear
 
 
 def _where_sound(values: Floats, faults: dict[str, Bools]) -> tuple[Floats, list[str]]:
