@@ -20,6 +20,8 @@ from pytest_invari.criteria.suite_keys import (
     NAME,
     NEEDS,
     PROFILE,
+    PROFILE_EXCLUDES,
+    PROFILE_NEEDS,
     SECTIONS,
     SUITE,
 )
@@ -32,7 +34,7 @@ def suite_schema() -> Schema:
     """The schema (draft 2020-12) of a whole suite file."""
     meaning = {section: description for section, (_, description) in SECTIONS.items()}
     criterion = table_schema(CRITERION, meaning["criterion"])
-    profile = table_schema(PROFILE, meaning["profile"])
+    profile = {**table_schema(PROFILE, meaning["profile"]), "allOf": [*_rules_of_profiles()]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A suite of pytest-invari",
@@ -70,6 +72,15 @@ def _rules_of_keys() -> Iterator[Schema]:
     for key, other in (GOES_WITH | NEEDS).items():
         yield {"if": {"required": [key]}, "then": {"required": [other]}}
     for key, other in EXCLUDES.items():
+        yield {"not": {"required": [key, other]}}
+
+
+def _rules_of_profiles() -> Iterator[Schema]:
+    """Which keys of a profile go together."""
+    yield {"anyOf": [{"required": ["views"]}, {"required": ["bank"]}]}
+    for key, others in PROFILE_NEEDS.items():
+        yield {"if": {"required": [key]}, "then": {"required": list(others)}}
+    for key, other in PROFILE_EXCLUDES.items():
         yield {"not": {"required": [key, other]}}
 
 

@@ -185,6 +185,8 @@ def _distinct(suites: Sequence[Suite]) -> list[Suite]:
 
 
 def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
+    if profile.bank:
+        _require_whole_bank(suite, profile, settings)
     return [
         Plan(
             dataset=dataset,
@@ -199,10 +201,27 @@ def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
             labels=profile.labels,
             blind_ids=profile.blind_ids,
             repeats=profile.repeats,
+            bank=profile.bank,
+            probe=profile.probe,
+            target=profile.target,
         )
         for dataset in settings.dataset or profile.datasets
         for k in settings.k or profile.k
     ]
+
+
+def _require_whole_bank(suite: Suite, profile: Profile, settings: Settings) -> None:
+    """Refuse a number of views, or another seed, for a profile that names its views."""
+    bank = f"profile {profile.name!r} ({suite.place('profile', profile.name, 'bank')}) names its views"
+    if settings.views is not None:
+        raise InvariError(
+            f"--invari-views={settings.views}: {bank}, and a number does not say which of these "
+            f"{len(profile.bank)} are meant; change the bank instead"
+        )
+    if settings.seed is not None:
+        raise InvariError(
+            f"--invari-seed={settings.seed}: {bank} by seeds of their own; change the bank instead"
+        )
 
 
 def _complete(check: Check, settings: Settings) -> Check:

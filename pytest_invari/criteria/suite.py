@@ -21,6 +21,8 @@ from pytest_invari.criteria.suite_keys import (
     NAME,
     NEEDS,
     PROFILE,
+    PROFILE_EXCLUDES,
+    PROFILE_NEEDS,
     SECTIONS,
     SUITE,
 )
@@ -40,7 +42,10 @@ SUFFIX = ".invari.toml"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much a suite measures; the fields but the name are the keys ``PROFILE`` of ``suite_keys``."""
+    """How much a suite measures; the fields but the name are the keys ``PROFILE`` of ``suite_keys``.
+
+    ``views`` is their number also where a bank names them.
+    """
 
     name: str
     datasets: tuple[str, ...]
@@ -53,6 +58,10 @@ class Profile:
     labels: LabelBinding
     blind_ids: bool
     repeats: int
+    bank: tuple[str, ...]
+    probe: tuple[str, ...]
+    target: tuple[str, ...]
+    allow_overlap: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +167,39 @@ def _read_profiles(document: Document) -> dict[str, Profile]:
             raise document.error(("profile", name), "profiles are written [profile.NAME]")
         table = Table(document, ("profile", name), header("profile", name), PROFILE)
         values = table.read()
+        _require_views(table, values)
+        values["views"] = values["views"] or len(values["bank"])
         values["datasets"] = tuple(_beside(document.path, dataset) for dataset in values["datasets"])
         profiles[name] = Profile(name=table.convert(NAME, "the name", name), **values)
     return profiles
+
+
+def _require_views(table: Table, values: Mapping[str, Any]) -> None:
+    """Refuse a profile that does not say in which orders lists are shown, or says it twice."""
+    if "views" not in table and "bank" not in table:
+        (views,) = (key for key in table.keys if key.name == "views")
+        raise table.error("views", f"the key 'views' is missing: {views.description}")
+    for key, other in PROFILE_EXCLUDES.items():
+        if key in table and other in table:
+            raise table.error(
+                key, f"{key} and {other} are both given; the {other} says it all, so leave {key} out"
+            )
+    for key, others in PROFILE_NEEDS.items():
+        for other in others:
+            if key in table and other not in table:
+                raise table.error(key, f"{key} needs {other} beside it")
+    for role in ("probe", "target"):
+        for view in values[role]:
+            if view not in values["bank"]:
+                known = ", ".join(values["bank"])
+                raise table.error(role, f"{role} names {view}, which is not in the bank: {known}")
+    shared = [view for view in values["target"] if view in values["probe"]]
+    if shared and not values["allow_overlap"]:
+        raise table.error(
+            "target",
+            f"target and probe share {', '.join(shared)}: they correlate by what they share, whatever is "
+            "ranked; give the target views of its own, or say allow_overlap = true",
+        )
 
 
 def _read_criteria(document: Document, profiles: Mapping[str, Profile]) -> tuple[Criterion, ...]:

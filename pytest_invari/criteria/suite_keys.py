@@ -11,8 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from pytest_invari.criteria.criterion import BASELINE, Comparison
-from pytest_invari.criteria.keys import Bound, Choice, Flag, Key, Number, Schema, Several, Text, Whole
+from pytest_invari.criteria.keys import (
+    Bound,
+    Choice,
+    Flag,
+    Key,
+    Number,
+    Schema,
+    Several,
+    Text,
+    Whole,
+    shown,
+)
+from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Method, OnFailure, Ties
+from pytest_invari.measure.views import CANONICAL
 from pytest_invari.metrics import METRICS, Metric, parse_metric
 from pytest_invari.protocol import LabelBinding
 
@@ -27,6 +40,8 @@ __all__ = [
     "NAME",
     "NEEDS",
     "PROFILE",
+    "PROFILE_EXCLUDES",
+    "PROFILE_NEEDS",
     "SECTIONS",
     "SUITE",
 ]
@@ -66,6 +81,45 @@ class RerankerWord:
     def schema(self) -> Schema:
         """See :class:`pytest_invari.criteria.keys.Kind`; options are left to the reader."""
         return {"type": "string", "pattern": r"^\s*[^\s:,=]+(:|\s*$)"}
+
+
+@dataclass(frozen=True, slots=True)
+class ViewWord:
+    """A view of a bank: ``"canonical"``, the data set's own order, or the seed of another."""
+
+    def read(self, name: str, value: object) -> str:
+        """See :class:`pytest_invari.criteria.keys.Kind`; the view's name in the records."""
+        if value == CANONICAL:
+            return CANONICAL
+        try:
+            return str(Whole(0).read(name, value))
+        except InvariError:
+            raise InvariError(
+                f'{name} must hold "{CANONICAL}" and seeds, which are whole numbers such as 13, not '
+                f"{shown(value)}"
+            ) from None
+
+    def schema(self) -> Schema:
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
+        return {"anyOf": [{"const": CANONICAL}, Whole(0).schema()]}
+
+
+@dataclass(frozen=True, slots=True)
+class ViewWords:
+    """Two or more views, all different; *alone* says why one is not enough."""
+
+    alone: str
+
+    def read(self, name: str, value: object) -> tuple[str, ...]:
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
+        names: tuple[str, ...] = Several(ViewWord()).read(name, value)
+        if len(names) < 2:
+            raise InvariError(f"{name} has one view, {names[0]}: {self.alone}; give at least two")
+        return names
+
+    def schema(self) -> Schema:
+        """See :class:`pytest_invari.criteria.keys.Kind`."""
+        return {"type": "array", "items": ViewWord().schema(), "minItems": 2, "uniqueItems": True}
 
 
 SECTIONS: Mapping[str, tuple[str, str]] = {
@@ -109,7 +163,7 @@ SUITE = (
 PROFILE = (
     Key("datasets", Several(Text()), "names of data sets, or paths of task files, also beside the suite"),
     Key("k", Several(Whole(2)), "candidates in each list; each length is measured by itself"),
-    Key("views", Whole(2), "orders in which each list is shown"),
+    Key("views", Whole(2), "orders in which each list is shown; or give a bank, which names them", None),
     Key("queries", Whole(), "the first so many queries; all of the data set's without it", None),
     Key("title", Text(), "what the profile is for, for people", ""),
     Key("view_seed", Whole(0), "another seed draws other orders", 0),
@@ -128,7 +182,45 @@ PROFILE = (
         "of so many queries one view is asked again, alone and in a batch, to tell noise from order",
         0,
     ),
+    Key(
+        "bank",
+        ViewWords("a single order shows no instability"),
+        'the views by name, in place of their number: "canonical", the data set\'s own order, and seeds',
+        (),
+    ),
+    Key(
+        "probe",
+        ViewWords("its variance is 0 for every query, so that its correlation with anything is undefined"),
+        "the views of the bank from which instability is estimated",
+        (),
+    ),
+    Key(
+        "target",
+        ViewWords("a single order has no instability that a probe could predict"),
+        "the views of the bank whose instability the probe is to predict",
+        (),
+    ),
+    Key(
+        "allow_overlap",
+        Flag(),
+        "probe and target may share views, although these correlate with themselves",
+        False,
+    ),
 )
+
+PROFILE_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "probe": ("bank", "target"),
+    "target": ("bank", "probe"),
+    "allow_overlap": ("probe",),
+}
+"""Keys of a profile that say nothing without others."""
+
+PROFILE_EXCLUDES: Mapping[str, str] = {
+    "views": "bank",
+    "view_seed": "bank",
+    "include_canonical": "bank",
+}
+"""Keys of a profile that another, which names its views, leaves nothing to say."""
 
 _BOUND = Bound("k", "the list length")
 _BASELINE = f'; "{BASELINE}" is that of [suite]'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -10,20 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.blinding import blind_ids
-from pytest_invari.data.tasks import TaskSet, content_hash
+from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
-from pytest_invari.measure.observe import Observation, observe, stored
+from pytest_invari.measure.observe import Observation, as_shown, observe, stored
 from pytest_invari.measure.plan import Plan, Subject
-from pytest_invari.measure.views import View, require_orders
+from pytest_invari.measure.views import View
 from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
 from pytest_invari.records.folder import Record, RecordFolder
-from pytest_invari.records.manifest import Manifest, Scalar, describe_environment, flatten
+from pytest_invari.records.manifest import (
+    Manifest,
+    Scalar,
+    describe_environment,
+    describe_reranker,
+    describe_tasks,
+    flatten,
+)
 from pytest_invari.redaction import without_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_invari.lookup.registry import Registry, RerankerSpec
     from pytest_invari.measure.measured import Measured
+    from pytest_invari.measure.observe import Key
     from pytest_invari.protocol import Reranker
 
 __all__ = ["Laboratory", "Plan", "Subject"]
@@ -111,14 +120,10 @@ class Laboratory:
         """Refuse lists that a plan cannot be carried out on; a replay has lists of its own.
 
         Raises:
-            InvariError: as :meth:`tasks`; or a list has fewer orders than there are views.
+            InvariError: as :meth:`tasks`; or a list has too few orders for so many views.
         """
-        if self._is_replay:
-            return
-        for task in self.tasks(plan).tasks:
-            require_orders(
-                task.query_id, len(task.candidates), plan.views, include_canonical=plan.include_canonical
-            )
+        if not self._is_replay:
+            plan.require_orders(self.tasks(plan))
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""
@@ -147,8 +152,9 @@ class Laboratory:
         return self._measured[key]
 
     def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        # How failures and ties count and how intervals are made changes nothing about what is observed.
-        shown = replace(plan, on_failure="strict", ties="broken", interval="bca")
+        # How failures and ties count, how intervals are made and which views are compared with which
+        # changes nothing about what is observed.
+        shown = replace(plan, on_failure="strict", ties="broken", interval="bca", probe=(), target=())
         key = (spec.label, shown)
         if key not in self._observed:
             self._observed[key] = (self._replay if self._is_replay else self._rank)(spec, shown)
@@ -164,7 +170,7 @@ class Laboratory:
         if self._records is not None:
             settings = self._settings
             manifest = Manifest(
-                self._asked(spec, plan) | _about(tasks),
+                self._asked(spec, plan) | describe_tasks(tasks),
                 flatten(fingerprint_of(reranker, spec.label)),
                 describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
             )
@@ -186,8 +192,8 @@ class Laboratory:
         if key not in self._replayed:
             self._replayed[key] = self._find(spec, plan)
         record, tasks = self._replayed[key]
-        views = self._sampled(plan, tasks)
         kept = record.read(strict=True)
+        views = self._imported(plan, tasks, kept) if record.is_imported else self._sampled(plan, tasks)
         repeats = [
             seen
             for suffix in (_ALONE, _BATCH)
@@ -209,13 +215,12 @@ class Laboratory:
             asked |= {"dataset": name} | ({} if plan.queries is None else {"queries": plan.queries})
             record = self._records.find(_subject(spec, plan, name), asked)
             return record, record.tasks()
-        return self._records.find(_subject(spec, plan, tasks.name), asked | _about(tasks)), tasks
+        return self._records.find(_subject(spec, plan, tasks.name), asked | describe_tasks(tasks)), tasks
 
     def _asked(self, spec: RerankerSpec, plan: Plan) -> dict[str, Scalar]:
         """The part of a manifest that is known without building anything, but for the tasks."""
         return {
-            "reranker": spec.name,
-            **flatten(spec.options, "option."),
+            **describe_reranker(spec),
             "model": self._settings.model,
             "dtype": self._settings.dtype,
             "k": plan.k,
@@ -227,6 +232,17 @@ class Laboratory:
         if plan not in self._views:
             self._views[plan] = plan.sample(tasks)
         return self._views[plan]
+
+    def _imported(
+        self, plan: Plan, tasks: TaskSet, kept: Mapping[Key, Observation]
+    ) -> Mapping[str, list[View]]:
+        """The plan's views in the orders that rankings made elsewhere were made of."""
+        views = (
+            {task.query_id: [View(name, task.ids) for name in plan.bank] for task in tasks.tasks}
+            if plan.bank
+            else self._sampled(plan, tasks)
+        )
+        return as_shown(views, kept)
 
     def _reranker(self, spec: RerankerSpec, plan: Plan) -> Reranker:
         key = _shown(spec, plan)
@@ -256,14 +272,6 @@ def _shown(spec: RerankerSpec, plan: Plan) -> _Shown:
 
 def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:
     return Subject(without_secrets(spec.label), dataset, plan.k)
-
-
-def _about(tasks: TaskSet) -> dict[str, Scalar]:
-    return {
-        "dataset": tasks.name,
-        "queries": len(tasks.tasks),
-        "tasks_sha256": content_hash(tasks.tasks),
-    }
 
 
 def _require_possible(tasks: TaskSet, plan: Plan) -> None:

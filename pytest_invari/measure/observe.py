@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task, TaskSet
     from pytest_invari.measure.views import View
 
-__all__ = ["Key", "Observation", "Store", "observe", "request_for", "stored"]
+__all__ = ["Key", "Observation", "Store", "as_shown", "observe", "request_for", "stored"]
 
 DEFAULT_BATCH = 64
 # When the process is killed, the batch under way is lost and at most this much work before it; less
@@ -144,6 +144,19 @@ def stored(
         )
     _require_same_orders((kept[key] for key in wanted), views)
     return [kept[key] for key in wanted]
+
+
+def as_shown(
+    views: Mapping[str, Sequence[View]], kept: Mapping[Key, Observation]
+) -> Mapping[str, list[View]]:
+    """The same views in the orders in which a store holds them; one that it lacks stays as it is."""
+    return {
+        query_id: [
+            replace(view, order=kept[query_id, view.name].shown) if (query_id, view.name) in kept else view
+            for view in drawn
+        ]
+        for query_id, drawn in views.items()
+    }
 
 
 def request_for(task: Task, view: View) -> Request:

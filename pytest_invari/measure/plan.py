@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.measure.views import View, sample_views
+from pytest_invari.measure.views import (
+    CANONICAL,
+    View,
+    bank_views,
+    is_bank_name,
+    require_bank_orders,
+    require_orders,
+    sample_views,
+)
 
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import TaskSet
@@ -27,7 +35,7 @@ class Plan:
         dataset: a data set's name, or the path of a task file.
         k: candidates in each list.
         queries: the first this many tasks, or all of them.
-        views: orders in which each list is shown.
+        views: orders in which each list is shown; those of the bank where there is one.
         view_seed: another seed draws other orders.
         include_canonical: the data set's own order is the first view; otherwise it is never shown.
         on_failure: what becomes of a view without a valid ranking. ``strict``: its query has no value.
@@ -41,12 +49,20 @@ class Plan:
         labels: how the labels that a reranker shows are bound, unless its own options say so.
         blind_ids: whether candidates get fresh opaque ids in each view, if the reranker can do without.
         repeats: of how many queries the first view is asked again.
+        bank: the names of the views in their order, in place of ``views`` drawn by ``view_seed``:
+            ``canonical`` or a seed, as in ``("canonical", "13", "17")``.
+        probe: the views of the bank from which an instability is estimated (P2).
+        target: the views of the bank that it is compared with (P2).
+
+    Raises:
+        ValueError: the bank has a name twice or one that is none, ``views`` is not its number of views, or a
+            role names a view that is not in it.
     """
 
     dataset: str
     k: int
     queries: int | None
-    views: int
+    views: int = 0
     view_seed: int = 0
     include_canonical: bool = False
     on_failure: OnFailure = "strict"
@@ -55,13 +71,57 @@ class Plan:
     labels: LabelBinding = "item"
     blind_ids: bool = False
     repeats: int = 0
+    bank: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.bank:
+            if self.views not in (0, len(self.bank)):
+                raise ValueError(f"a bank of {len(self.bank)} views cannot have {self.views}")
+            if len(set(self.bank)) < len(self.bank) or not all(map(is_bank_name, self.bank)):
+                raise ValueError(f"{self.bank} is no bank: its names are {CANONICAL!r} and seeds, each once")
+            object.__setattr__(self, "views", len(self.bank))
+        for name in (*self.probe, *self.target):
+            if name not in self.bank:
+                raise ValueError(f"view {name!r} is not in the bank {self.bank}")
+
+    @property
+    def probe_places(self) -> tuple[int, ...]:
+        """Where the probe's views stand in the bank, counted from 0."""
+        return tuple(map(self.bank.index, self.probe))
+
+    @property
+    def target_places(self) -> tuple[int, ...]:
+        """Where the target's views stand in the bank, counted from 0."""
+        return tuple(map(self.bank.index, self.target))
+
+    def require_orders(self, tasks: TaskSet) -> None:
+        """Refuse lists that are too short for so many views, without drawing any.
+
+        Raises:
+            InvariError: a list has fewer orders than there are views, or so few that a bank's coincide.
+        """
+        for task in tasks.tasks:
+            if self.bank:
+                require_bank_orders(len(task.candidates), self.views)
+            else:
+                require_orders(
+                    task.query_id,
+                    len(task.candidates),
+                    self.views,
+                    include_canonical=self.include_canonical,
+                )
 
     def sample(self, tasks: TaskSet) -> Mapping[str, list[View]]:
         """The views of each query, by its id.
 
         Raises:
-            InvariError: a list has fewer orders than there are views.
+            InvariError: as :meth:`require_orders`.
         """
+        if self.bank:
+            self.require_orders(tasks)
+            return {task.query_id: bank_views(task.query_id, task.ids, self.bank) for task in tasks.tasks}
         return {
             task.query_id: sample_views(
                 task.query_id,

@@ -10,9 +10,26 @@ from dataclasses import dataclass
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol import seeded_hash
 
-__all__ = ["CANONICAL", "View", "described", "require_orders", "sample_views", "shuffled"]
+__all__ = [
+    "CANONICAL",
+    "View",
+    "bank_views",
+    "described",
+    "is_bank_name",
+    "require_bank_orders",
+    "require_orders",
+    "sample_views",
+    "shuffled",
+    "view_order",
+]
 
 CANONICAL = "canonical"
+"""The name of the view in the data set's own order."""
+
+_SEED = re.compile("0|[1-9][0-9]*")
+_DRAW = re.compile(r"seed(\d+)\.(\d+)")
+# A bank is refused when more than one query in this many would be shown one order under two names.
+_QUERIES_PER_COINCIDENCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +74,40 @@ def sample_views(
     return views
 
 
+def bank_views(query_id: str, ids: Sequence[str], names: Sequence[str]) -> list[View]:
+    """The views of one query that a bank names: ``canonical`` is the data set's own order, ``13`` a seed.
+
+    The order of a seed depends on the seed, the query and the candidates alone, so that a bank can grow
+    later and leave its first views as they are. Two names therefore share an order by chance, once in K!
+    pairs; it is then shown under both, because another draw would tie one view to the other.
+    """
+    return [
+        View(name, tuple(ids) if name == CANONICAL else shuffled(ids, "bank", int(name), query_id))
+        for name in names
+    ]
+
+
+def is_bank_name(name: str) -> bool:
+    """Whether a bank may hold a view of this name: ``canonical``, or a seed without leading zeros."""
+    return name == CANONICAL or _SEED.fullmatch(name) is not None
+
+
+def view_order(name: str) -> tuple[bool, list[str | int]]:
+    """A key that sorts views as people would: canonical first, then by name, numbers in it as numbers."""
+    parts = re.split("([0-9]+)", name)
+    return name != CANONICAL, [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
 def described(name: str) -> str:
     """A view's name in a message, with what it means: ``view 'seed0.9' (draw 9 of seed 0)``."""
-    drawn = re.fullmatch(r"seed(\d+)\.(\d+)", name)
-    if drawn:
-        return f"view {name!r} (draw {drawn[2]} of seed {drawn[1]})"
-    return f"view {name!r}" + (" (the data set's own order)" if name == CANONICAL else "")
+    meaning = ""
+    if drawn := _DRAW.fullmatch(name):
+        meaning = f" (draw {drawn[2]} of seed {drawn[1]})"
+    elif _SEED.fullmatch(name):
+        meaning = f" (the order of seed {name})"
+    elif name == CANONICAL:
+        meaning = " (the data set's own order)"
+    return f"view {name!r}{meaning}"
 
 
 def require_orders(query_id: str, items: int, count: int, *, include_canonical: bool = False) -> None:
@@ -78,4 +123,22 @@ def require_orders(query_id: str, items: int, count: int, *, include_canonical: 
         raise InvariError(
             f"query {query_id!r}: {counted(count, 'view')} asked for, but {counted(items, 'candidate')} "
             f"{have} only {counted(possible, 'order')}{hint}; ask for fewer views or longer lists"
+        )
+
+
+def require_bank_orders(items: int, views: int) -> None:
+    """Refuse a bank of *views* on lists of *items* so short that its orders would often coincide.
+
+    Of C(views, 2) pairs of names, each shares its order for one query in K!. More than one such pair in
+    100 queries is refused.
+
+    Raises:
+        InvariError: there are more.
+    """
+    pairs, orders = math.comb(views, 2), math.factorial(items)
+    if pairs * _QUERIES_PER_COINCIDENCE > orders:
+        raise InvariError(
+            f"lists of {items} have {counted(orders, 'order')}, too few for a bank of {views} views, whose "
+            f"orders are drawn independently: {counted(pairs, 'pair')} of views would each share an order in "
+            f"one query of {orders:,}; use longer lists or fewer views"
         )

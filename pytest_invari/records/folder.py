@@ -30,6 +30,8 @@ TASKS = "tasks.parquet"
 VIEWS = "views"
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")
+# What a manifest cannot say of rankings that were made elsewhere.
+RUN_KEYS = ("model", "dtype", "labels", "blind_ids")
 # Files written one by one during a run are merged when there are this many.
 MOST_PARTS = 256
 # Another process that merges the same folder may remove a file between its listing and its reading.
@@ -70,7 +72,7 @@ class RecordFolder:
         Args:
             subject: named in errors.
             asked: the part of the manifest to match. Where the tasks' keys (``tasks_sha256``,
-                ``queries``) are left out, any tasks fit.
+                ``queries``) are left out, any tasks fit. Imported rankings fit any model and labels.
 
         Raises:
             InvariError: no record fits, with what differs in the nearest of the same reranker; or several do.
@@ -81,10 +83,7 @@ class RecordFolder:
                 f"{self.path}: holds no records; run once with --invari-records={self.path} and without "
                 "--invari-replay"
             )
-        unlike = {
-            folder: differences(_comparable(manifest.asked, asked), asked)
-            for folder, manifest in found.items()
-        }
+        unlike = {folder: _differences(manifest, asked) for folder, manifest in found.items()}
         fitting = [folder for folder in found if not unlike[folder]]
         if len(fitting) > 1:
             raise InvariError(self._ambiguous(subject, {folder: found[folder] for folder in fitting}))
@@ -143,6 +142,11 @@ class Record:
         self.manifest = manifest
         self.subject = subject
         self._written: list[Path] = []
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the rankings were made elsewhere: the orders shown are then theirs, not ours."""
+        return self.manifest.is_imported
 
     def create(self, tasks: TaskSet) -> None:
         """Make the folder, unless it is there, with the tasks first and the manifest last."""
@@ -271,9 +275,12 @@ def _require_same_answer(one: Observation, first: Path, other: Observation, seco
         )
 
 
-def _comparable(recorded: Mapping[str, Scalar], asked: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """What was recorded, without the keys of the tasks that are not asked for."""
-    return {key: value for key, value in recorded.items() if key in asked or key not in TASK_KEYS}
+def _differences(manifest: Manifest, asked: Mapping[str, Scalar]) -> dict[str, str]:
+    """What differs between what was recorded and what is asked for, of what both can know."""
+    if manifest.is_imported:
+        asked = {key: value for key, value in asked.items() if key not in RUN_KEYS}
+    known = manifest.asked.items()
+    return differences({key: each for key, each in known if key in asked or key not in TASK_KEYS}, asked)
 
 
 def _flush_folder(path: Path) -> None:

@@ -9,12 +9,26 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pytest_invari.data.tasks import content_hash
 from pytest_invari.errors import InvariError
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
 
-__all__ = ["Manifest", "Scalar", "describe_environment", "differences", "flatten"]
+if TYPE_CHECKING:
+    from pytest_invari.data.tasks import TaskSet
+    from pytest_invari.lookup.registry import RerankerSpec
+
+__all__ = [
+    "Manifest",
+    "Scalar",
+    "describe_environment",
+    "describe_import",
+    "describe_reranker",
+    "describe_tasks",
+    "differences",
+    "flatten",
+]
 
 Scalar = bool | int | float | str | None
 
@@ -22,6 +36,8 @@ FORMAT = "invari-records/1"
 PARTS = ("asked", "reranker", "environment")
 # The distributions whose version can change the answer of a model or of a method.
 LIBRARIES = ("pytest-invari", "numpy", "torch", "transformers", "tokenizers", "gguf")
+# In the environment of rankings that were made elsewhere: the hash of the file that they came in.
+IMPORTED = "imported_sha256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +53,11 @@ class Manifest:
     asked: Mapping[str, Scalar]
     reranker: Mapping[str, Scalar] = field(default_factory=dict)
     environment: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the rankings were made elsewhere and came in a file."""
+        return IMPORTED in self.environment
 
     @property
     def flat(self) -> dict[str, Scalar]:
@@ -90,6 +111,25 @@ def differences(recorded: Mapping[str, Scalar], asked: Mapping[str, Scalar]) -> 
         elif recorded[key] != asked[key]:
             found[key] = f"recorded with {_shown(recorded[key])}, now {_shown(asked[key])}"
     return found
+
+
+def describe_reranker(spec: RerankerSpec) -> dict[str, Scalar]:
+    """What a user asked for by naming a reranker: its name and options."""
+    return {"reranker": spec.name, **flatten(spec.options, "option.")}
+
+
+def describe_tasks(tasks: TaskSet) -> dict[str, Scalar]:
+    """The data set, its number of queries, and the hash of all that they hold."""
+    return {
+        "dataset": tasks.name,
+        "queries": len(tasks.tasks),
+        "tasks_sha256": content_hash(tasks.tasks),
+    }
+
+
+def describe_import(sha256: str) -> dict[str, Scalar]:
+    """The environment of rankings that came in a file of this hash: all that is known of it."""
+    return {IMPORTED: sha256}
 
 
 def describe_environment(**more: Scalar) -> dict[str, Scalar]:
