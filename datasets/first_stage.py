@@ -95,11 +95,11 @@ class ItemCosine:
             scores[row, self._split.seen(int(user))] = -np.inf
         return scores
 
-    def top(self, users: npt.NDArray[np.int64], k: int) -> list[npt.NDArray[np.int64]]:
-        """The *k* best unseen items of each user, best first; fewer where fewer are unseen."""
+    def ranked(self, users: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+        """All unseen items of each user, best first: the order in which every candidate list stands."""
         scores = self.scores(users)[:, self._by_popularity]
         lists = []
         for row in scores:
-            best = np.argsort(-row, kind="stable")[:k]
+            best = np.argsort(-row, kind="stable")
             lists.append(self._by_popularity[best[np.isfinite(row[best])]])
         return lists

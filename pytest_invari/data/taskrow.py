@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from pytest_invari.data.tasks import Task
+from pytest_invari.data.tasks import STRATA, Stratum, Task
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
 
 __all__ = ["ROW_KEYS", "load_json", "parse_task"]
 
-ROW_KEYS = ("query_id", "text", "history", "candidates", "relevant_total")
+ROW_KEYS = ("query_id", "text", "history", "candidates", "relevant_total", "stratum")
 HISTORY_KEYS = ("text", "rating")
 CANDIDATE_KEYS = ("id", "text", "relevance", "group", "meta")
 
@@ -55,7 +55,10 @@ def parse_task(row: Any, place: str) -> Task:
         raise InvariError(f"{place}: candidates is empty; there is nothing to rank")
     context = Context(_optional_text(row, "text", place) or "", tuple(_history(row, place)))
     total = _relevant_total(row, len(relevance), place)
-    return Task(query_id, context, tuple(candidates.values()), relevance, total, groups)
+    stratum = _stratum(row, place)
+    if stratum == "controlled":
+        _check_controlled({groups.get(item) for item in relevance}, place)
+    return Task(query_id, context, tuple(candidates.values()), relevance, total, groups, stratum)
 
 
 def _history(row: Mapping[str, Any], place: str) -> Iterator[HistoryEntry]:
@@ -81,6 +84,26 @@ def _relevant_total(row: Mapping[str, Any], in_list: int, place: str) -> int:
             "the query's relevant items, in the list or not"
         )
     return total
+
+
+def _stratum(row: Mapping[str, Any], place: str) -> Stratum:
+    name = _optional_text(row, "stratum", place)
+    if name is None:
+        return ""
+    for stratum in STRATA:
+        if name == stratum:
+            return stratum
+    raise unknown_name("stratum", name, STRATA, place)
+
+
+def _check_controlled(groups: Collection[str | None], place: str) -> None:
+    """Refuse a controlled list without a target: the groups of its relevant candidates must be both."""
+    missing = [group for group in ("head", "tail") if group not in groups]
+    if missing:
+        raise InvariError(
+            f"{place}: a controlled list has relevant candidates of the groups head and tail; this one has "
+            f"none of {' and none of '.join(missing)}"
+        )
 
 
 def _meta(entry: Mapping[str, Any], place: str) -> dict[str, Any]:

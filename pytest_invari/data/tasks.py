@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context
 
-__all__ = ["Task", "TaskSet", "content_hash", "task_row"]
+__all__ = ["STRATA", "Stratum", "Task", "TaskSet", "content_hash", "task_row"]
+
+Stratum = Literal["", "controlled", "untouched"]
+STRATA: tuple[Stratum, ...] = ("controlled", "untouched")
+"""The named strata of the independent-view paper (P2), section on its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,12 @@ class Task:
     ``candidates`` are in the first stage's own (*canonical*) order. ``relevance`` holds the grades of
     the relevant candidates; an id that is absent has grade 0. ``relevant_total`` counts all held-out
     positives, retrieved or not. ``groups`` names the group of an item (head, tail, a genre, …).
+
+    ``stratum`` says what the list may be used for. In a ``controlled`` list relevant head and tail items
+    were put in by hand, so that it has a target to come nearer to or not, but it is no list that a user
+    would see. An ``untouched`` list is a retriever's own, of a user who was chosen without a look at
+    relevance; no outcome with a sign is defined on it. Empty: neither is claimed.
+
     The reranker sees none of these but the context and the candidates.
     """
 
@@ -30,6 +40,7 @@ class Task:
     relevance: Mapping[str, float] = field(default_factory=dict)
     relevant_total: int = 0
     groups: Mapping[str, str] = field(default_factory=dict)
+    stratum: Stratum = ""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -40,7 +51,7 @@ class Task:
         """The same query with its first *k* candidates; ``relevant_total`` still counts all positives.
 
         Raises:
-            InvariError: the list is shorter than *k*.
+            InvariError: the list is shorter than *k*, or longer and controlled.
         """
         if k < 1:
             raise InvariError(f"lists of {k} candidates asked for; k must be at least 1")
@@ -48,6 +59,12 @@ class Task:
             raise InvariError(
                 f"query {self.query_id!r} has {len(self.candidates)} candidates, fewer than the {k} "
                 "asked for; ask for a smaller k or supply longer lists"
+            )
+        if self.stratum == "controlled" and len(self.candidates) > k:
+            whole = len(self.candidates)
+            raise InvariError(
+                f"query {self.query_id!r} has a controlled list of {whole}, which cannot be cut to {k}: "
+                f"relevant candidates that were put into it might be lost; ask for k = {whole}"
             )
         kept = self.candidates[:k]
         ids = {candidate.id for candidate in kept}
@@ -61,12 +78,31 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
-    """The tasks of one data set at one list length, in a fixed order, with the hash of their content."""
+    """The tasks of one data set at one list length, in a fixed order, with the hash of their content.
+
+    Raises:
+        InvariError: the tasks are of several strata, which are never pooled.
+    """
 
     name: str
     tasks: tuple[Task, ...]
     sha256: str
     description: str = ""
+
+    def __post_init__(self) -> None:
+        for task in self.tasks:
+            if task.stratum != self.stratum:
+                first = self.tasks[0]
+                raise InvariError(
+                    f"data set {self.name!r}: the stratum of query {task.query_id!r} is "
+                    f"{task.stratum or 'none'}, that of query {first.query_id!r} {first.stratum or 'none'}; "
+                    "strata are never pooled, keep each in a data set of its own"
+                )
+
+    @property
+    def stratum(self) -> Stratum:
+        """The stratum of all its tasks, empty where none is claimed."""
+        return self.tasks[0].stratum if self.tasks else ""
 
     @classmethod
     def of(cls, name: str, tasks: Iterable[Task], description: str = "") -> TaskSet:
@@ -83,7 +119,7 @@ class TaskSet:
         """The first *k* candidates of every list.
 
         Raises:
-            InvariError: a list is shorter than *k*; the message names its query.
+            InvariError: a list is shorter than *k*, or longer and controlled; the message names its query.
         """
         try:
             tasks = tuple(task.at_k(k) for task in self.tasks)
@@ -113,7 +149,7 @@ def task_row(task: Task) -> dict[str, Any]:
             raise InvariError(
                 f"query {task.query_id!r} has {what} for {unknown[0]!r}, which is not among its candidates"
             )
-    return {
+    row = {
         "query_id": task.query_id,
         "text": task.context.text or None,
         "history": [{"text": entry.text, "rating": _float(entry.rating)} for entry in task.context.history],
@@ -129,13 +165,15 @@ def task_row(task: Task) -> dict[str, Any]:
         ],
         "relevant_total": task.relevant_total,
     }
+    # Only where there is one, so that the hashes of all other tasks stay what they were.
+    return row | {"stratum": task.stratum} if task.stratum else row
 
 
 def content_hash(tasks: Iterable[Task]) -> str:
     """SHA-256, in hexadecimal, of the tasks in their order, whatever file they came from.
 
     Two task sets have the same hash when every query has the same context, candidates, texts, grades,
-    groups and meta data; a grade of 0 counts as no grade.
+    groups, meta data and stratum; a grade of 0 counts as no grade.
 
     Raises:
         InvariError: a candidate's meta data cannot be written as JSON.
