@@ -80,7 +80,7 @@ class Design:
     @property
     def largest_size(self) -> int:
         """The number of views of the largest probe."""
-        return max(len(self.probe), *self.probe_sizes)
+        return max((len(self.probe), *self.probe_sizes))
 
     @property
     def family(self) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def format_validity(validity: Validity) -> list[str]:
         labels = _labels(design, measure)
         lines += ["", *_estimates_table(validity, measure, labels)]
         lines += ["", *_reliability_table(validity, measure)]
-        lines += _undefined_lines(validity, labels)
+        lines += _undefined_lines(validity, labels | _size_labels(design, measure))
     holm = (
         f" In brackets: by Holm's method, among {counted(validity.tests, 'test')}." if validity.tests else ""
     )
@@ -136,6 +136,15 @@ def _labels(design: Design, measure: Measure) -> dict[str, str]:
             f"jaccard_probe_{base}_and_{largest}": f"top quarter of {base} and {largest}",
         }
     return {prefixed(measure, name): label for name, label in labels.items()}
+
+
+def _size_labels(design: Design, measure: Measure) -> dict[str, str]:
+    """What the figures of the probes of other sizes are called where they are undefined."""
+    labels: dict[str, str] = {}
+    for size, rho, gain in _reliability(design, measure):
+        if gain is not None:
+            labels |= {rho: f"rho with {size}", gain: f"{size} more than {len(design.probe)}"}
+    return labels
 
 
 def _reliability(design: Design, measure: Measure) -> list[tuple[int, str, str | None]]:

@@ -21,6 +21,7 @@ from pytest_invari.metrics.arrays import Floats
 __all__ = [
     "Pairs",
     "chance_correlation",
+    "chance_rho",
     "pairs_reusing",
     "pairs_within",
     "rounded",
@@ -101,14 +102,22 @@ def rounded(values: Floats) -> Floats:
 
 
 def chance_correlation(one: Pairs, other: Pairs) -> float:
-    """The correlation of two weighted sums of distances when each view is an independent random order.
+    """Pearson's correlation of two weighted sums of distances when each view is an independent random order.
 
     Distances of such views are uncorrelated and of one variance, also where they share a view. So it is the
-    cosine of the weights: 0 for disjoint views, .562 for P2's overlap 2. Pearson's; Spearman's is near it.
+    cosine of the weights: 0 for disjoint views, .562 for P2's overlap 2.
     """
     together = sum(weight * other.get(pair, Fraction(0)) for pair, weight in one.items())
     squares = [sum(weight**2 for weight in weights.values()) for weights in (one, other)]
     return float(together) / math.sqrt(squares[0] * squares[1]) if all(squares) else 0.0
+
+
+def chance_rho(one: Pairs, other: Pairs) -> float:
+    """Spearman's correlation of such sums, as far as they are normal: (6/π)·asin(r/2).
+
+    .544 for P2's overlap 2. Simulated random orders have .549 there for 20 items, .52 to .555 for 6 to 50.
+    """
+    return 6 / math.pi * math.asin(chance_correlation(one, other) / 2)
 
 
 def _both_drawn(drawn: int, of: int) -> Fraction:

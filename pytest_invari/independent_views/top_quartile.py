@@ -18,7 +18,7 @@ __all__ = ["chance_jaccard", "jaccard_with", "top_quartile_jaccard"]
 def chance_jaccard(queries: int) -> float:
     """The Jaccard overlap of two quarters that have nothing to do with each other: about 1/7, not 0.
 
-    k / (2N − k) for k = ⌈N/4⌉.
+    k / (2N − k) for k = ⌈N/4⌉, where the quarters share the k²/N queries that chance lets them expect.
     """
     top = _quarter(queries)
     return top / (2 * queries - top)

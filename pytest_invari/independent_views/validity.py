@@ -22,7 +22,7 @@ from pytest_invari.independent_views.mechanical import Mechanical, mechanical_le
 from pytest_invari.independent_views.replicated import undefined_interval
 from pytest_invari.independent_views.targets import (
     Pairs,
-    chance_correlation,
+    chance_rho,
     pairs_reusing,
     pairs_within,
     rounded,
@@ -194,7 +194,7 @@ def _correlations(
         if min(size, base) > 1:
             bases[f"rho_0_probe_{size}_minus_{base}"] = (f"rho_0_probe_{size}", "rho_0")
     bootstrap = bootstrap_spearman(values, pairs, resamples)
-    chance = {name: chance_correlation(weights[one], weights[other]) for name, (one, other) in pairs.items()}
+    chance = {name: chance_rho(weights[one], weights[other]) for name, (one, other) in pairs.items()}
     found = {name: _tested(bootstrap.interval(name), chance[name]) for name in pairs}
     for name, (more, less) in bases.items():
         found[name] = _tested(bootstrap.contrast(more, less), chance[more] - chance[less])
