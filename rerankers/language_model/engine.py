@@ -92,6 +92,9 @@ class Engine:
     ) -> tuple[list[LabelReading], list[int]]:
         """Emit all labels greedily, each step restricted to those not yet used (P2).
 
+        A step reads one token behind the keys and values of all before it. Of equal labels the first given
+        is emitted.
+
         Returns:
             For each prompt the emitted labels (as indices) with the log-probabilities that the first
             step gives to all labels (normalised over the labels), and the number of tokens not computed.

@@ -12,7 +12,15 @@ from typing import Any, Literal
 
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import ModelSettings
-from pytest_invari.protocol import Cost, LabelBinding, Ranking, RankingError, Request
+from pytest_invari.measure.uncertainty import certainty
+from pytest_invari.protocol import (
+    Cost,
+    LabelBinding,
+    Ranking,
+    RankingError,
+    Request,
+    seeded_hash,
+)
 from pytest_invari.rerankers.language_model.conversion import (
     model_folder,
     quiet_transformers,
@@ -280,15 +288,17 @@ class ListwiseLanguageModel:
                 (dict(zip(request.ids, row, strict=True)), count, 1, {})
                 for request, row, count in zip(requests, values, cached, strict=True)
             ]
-        readings, cached = self.engine.label_orders(prompts, tokens)
+        places = [_tie_order(request.ids) for request in requests]
+        offered = [[row[place] for place in along] for row, along in zip(tokens, places, strict=True)]
+        readings, cached = self.engine.label_orders(prompts, offered)
         return [
             (
-                [request.ids[index] for index in reading.order],
+                [request.ids[along[index]] for index in reading.order],
                 count,
                 len(reading.order),
-                _certainty(reading.first),
+                certainty(reading.first),
             )
-            for request, reading, count in zip(requests, readings, cached, strict=True)
+            for request, along, reading, count in zip(requests, places, readings, cached, strict=True)
         ]
 
     def _ranking(
@@ -306,20 +316,21 @@ class ListwiseLanguageModel:
             return Ranking.failed(str(error), cost)
 
 
+def _tie_order(ids: Sequence[str]) -> list[int]:
+    """The places of a list's items in the order in which equally probable labels are emitted.
+
+    It is that of a hash of the ids, as for equal scores: in half precision labels often tie, and the first in
+    the list must not gain by it.
+    """
+    return sorted(range(len(ids)), key=lambda place: seeded_hash(0, ids[place]))
+
+
 def _mean_log_probabilities(prompt: Prompt, values: Sequence[float]) -> dict[str, float]:
     # values[j] belongs to suffix token j + 1.
     scores = {}
     for item, (start, end) in prompt.spans.items():
         scores[item] = math.fsum(values[start - 1 : end - 1]) / (end - start) if end > start else math.nan
     return scores
-
-
-def _certainty(log_probabilities: Sequence[float]) -> dict[str, float]:
-    """P2's one-call uncertainty controls: entropy in nats, and the difference of the best two."""
-    probabilities = sorted((math.exp(value) for value in log_probabilities), reverse=True)
-    entropy = -math.fsum(p * math.log(p) for p in probabilities if p > 0)
-    margin = probabilities[0] - probabilities[1] if len(probabilities) > 1 else 1.0
-    return {"entropy": entropy, "top_two_margin": margin}
 
 
 def _load_tokenizer(source: ModelSource, settings: ModelSettings) -> Any:
