@@ -34,6 +34,9 @@ Comparison = Literal["at_least", "at_most", "not_worse_than", "better_than"]
 BASELINE = "baseline"
 """The word by which a criterion names the suite's own baseline, whichever reranker that is."""
 
+# 153/180 is not 0.85 in binary, and yet a criterion that asks for 0.85 means it.
+_ROUNDING = 1e-12
+
 ERROR = 0.025
 """How often a criterion may fail whose truth lies on the bound: one side of a 95% interval."""
 
@@ -141,7 +144,8 @@ class Judgement:
 def decide(low: float, high: float, limit: Limit) -> Verdict:
     """Compare an interval with a limit: only an interval wholly on one side decides.
 
-    A bound that the interval's end equals is kept to (unless it is strict). NaN decides nothing.
+    A bound that the interval's end equals is kept to (unless it is strict); an end that differs from it by
+    rounding alone equals it. NaN decides nothing.
     """
     if math.isnan(low) or math.isnan(high):
         return "undecided"
@@ -149,6 +153,10 @@ def decide(low: float, high: float, limit: Limit) -> Verdict:
         low, high, value = -high, -low, -limit.value
     else:
         value = limit.value
+    low, high = (
+        value if math.isclose(end, value, rel_tol=_ROUNDING, abs_tol=_ROUNDING) else end
+        for end in (low, high)
+    )
     if low > value or (low == value and not limit.strict):
         return "pass"
     if high < value or (high == value and limit.strict):

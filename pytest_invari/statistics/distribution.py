@@ -56,13 +56,12 @@ class Percentile:
 
     def at_most(self, value: float) -> float:
         """(1 + number of replicates of *value* or less) / (B + 1)."""
-        below = np.searchsorted(self.replicates, value, side="right")
-        return float((1 + below) / (1 + len(self.replicates)))
+        return (1 + _at_most(self.replicates, value)) / (1 + len(self.replicates))
 
     def at_least(self, value: float) -> float:
         """(1 + number of replicates of *value* or more) / (B + 1)."""
-        below = np.searchsorted(self.replicates, value, side="left")
-        return float((1 + len(self.replicates) - below) / (1 + len(self.replicates)))
+        below = _below(self.replicates, value)
+        return (1 + len(self.replicates) - below) / (1 + len(self.replicates))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,13 +89,11 @@ class BCa:
 
     def at_most(self, value: float) -> float:
         """The confidence that the true value is *value* or less."""
-        below = int(np.searchsorted(self.replicates, value, side="right"))
-        return self._confidence(self._share(value, below))
+        return self._confidence(self._share(value, _at_most(self.replicates, value)))
 
     def at_least(self, value: float) -> float:
         """The confidence that the true value is *value* or more."""
-        below = int(np.searchsorted(self.replicates, value, side="left"))
-        return 1.0 - self._confidence(self._share(value, below))
+        return 1.0 - self._confidence(self._share(value, _below(self.replicates, value)))
 
     def _share(self, value: float, below: int) -> float:
         """The probability whose linear quantile is *value*, with *below* replicates on its left."""
@@ -106,7 +103,8 @@ class BCa:
         if below > last:
             return 1.0
         left, right = known[below - 1], known[below]
-        return float((below - 1 + (value - left) / (right - left)) / last)
+        # A replicate that equals the value but for rounding may lie on its other side.
+        return float((below - 1 + min(max((value - left) / (right - left), 0.0), 1.0)) / last)
 
     def _confidence(self, share: float) -> float:
         from scipy.special import ndtri, stdtr
@@ -119,6 +117,20 @@ class BCa:
     def _limited(self, probability: float) -> float:
         least = 1 / (len(self.replicates) + 1)
         return min(max(probability, least), 1 - least)
+
+
+def _at_most(replicates: Floats, value: float) -> int:
+    """How many of the sorted *replicates* are *value* or less, those that equal it but for rounding included."""
+    return int(np.searchsorted(replicates, value + _rounding(replicates), side="right"))
+
+
+def _below(replicates: Floats, value: float) -> int:
+    """How many of the sorted *replicates* are less than *value* by more than rounding."""
+    return int(np.searchsorted(replicates, value - _rounding(replicates), side="left"))
+
+
+def _rounding(replicates: Floats) -> float:
+    return _TIE * float(max(-replicates[0], replicates[-1], 0.0))
 
 
 def bias_correction(replicates: Floats, estimate: float) -> float:

@@ -29,7 +29,8 @@ from pytest_invari.statistics import Interval, bootstrap_mean, seeded_resamples
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "g20_gate_decisions.json").read_text())
 WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "INCONCLUSIVE"}
 SIDES: dict[str, Any] = {"<=": "at_most", ">=": "at_least"}
-finite = st.floats(-10, 10, allow_nan=False)
+# Apart by more than rounding, or equal.
+finite = st.integers(-1000, 1000).map(lambda number: number / 100)
 
 
 def criterion(
@@ -192,3 +193,25 @@ def test_a_criterion_knows_where_it_does_not_apply() -> None:
     assert "needs 10 views" in asked.left_out_because("paper", 9)
     assert asked.left_out_because("paper", 10) == ""
     assert "exactly 20 views" in criterion(only_at_views=20).left_out_because("quick", 50)
+
+
+def test_an_end_that_equals_the_bound_but_for_rounding_keeps_to_it() -> None:
+    assert decide(0.5, 0.8500000000000001, Limit("at_most", 0.85)) == "pass"
+    assert decide(0.36000000000000004, 0.5, Limit("at_most", 0.36)) == "undecided"
+    assert decide(0.5, 0.7500000000000001, Limit("at_least", 0.75)) == "undecided"
+
+
+def test_replicates_that_tie_at_the_bound_but_for_rounding_all_count() -> None:
+    # Means of 18ths: many replicates are exactly 0.85 = 153/180 in truth, and next to it in binary.
+    values = np.array([10, 15, 18, 18, 12, 16, 17, 15, 18, 14] * 3) / 18
+    found = bootstrap_mean(values, seeded_resamples(30, "eighteenths"))
+    draws = np.concatenate(list(seeded_resamples(30, "eighteenths").blocks()))
+    exact = np.sort(draws @ np.round(values * 18).astype(int))
+    assert (exact == 459).sum() > 20
+    assert found.distribution is not None
+    for value in (459, 470):
+        whole = bootstrap_mean(np.round(values * 18), seeded_resamples(30, "eighteenths"))
+        assert found.probability_at_most(value / 540) == pytest.approx(whole.probability_at_most(value / 30))
+        assert found.probability_at_least(value / 540) == pytest.approx(
+            whole.probability_at_least(value / 30)
+        )
