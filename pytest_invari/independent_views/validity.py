@@ -197,7 +197,8 @@ def _correlations(
     chance = {name: chance_rho(weights[one], weights[other]) for name, (one, other) in pairs.items()}
     found = {name: _tested(bootstrap.interval(name), chance[name]) for name in pairs}
     for name, (more, less) in bases.items():
-        found[name] = _tested(bootstrap.contrast(more, less), chance[more] - chance[less])
+        # What is taken off is always rho_0, of which chance makes nothing.
+        found[name] = _tested(bootstrap.contrast(more, less), chance[more])
     return found
 
 

@@ -112,6 +112,8 @@ def test_a_gain_is_paired() -> None:
     assert gain.replicates.tolist() == (together.replicates - alone.replicates).tolist()
     assert gain.interval().estimate == together.value - alone.value
     assert gain.interval().low == pytest.approx(np.quantile(gain.replicates, 0.025))
+    nothing = held_out_r2([np.ones(60)], outcome, folds, resamples)
+    assert alone.minus(nothing).interval().reason == nothing.minus(alone).interval().reason == nothing.reason
 
 
 def test_folds_are_the_ids_hashes() -> None:
