@@ -49,7 +49,7 @@ Method = Literal["bca", "percentile"]
 Guard: TypeAlias = Callable[[Distribution], Distribution]
 
 # The largest share of replicates that may be undefined.
-_UNDEFINED_SHARE = 0.05
+UNDEFINED_SHARE = 0.05
 # Columns of sums up to which one at a time is faster.
 _NARROW = 4
 # Rows of leave-one-out sums held at once.
@@ -233,7 +233,7 @@ def interval_of_replicates(
         raise ValueError(f"level must be between 0 and 1, not {level}")
     replicates = np.sort(drawn[~np.isnan(drawn)])
     dropped = len(drawn) - len(replicates)
-    if dropped > _UNDEFINED_SHARE * len(drawn):
+    if dropped > UNDEFINED_SHARE * len(drawn):
         return Interval(
             estimate,
             math.nan,
