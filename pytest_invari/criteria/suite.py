@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.criteria.analysis_rules import require_analysable
 from pytest_invari.criteria.criterion import Comparison, Criterion, Place
 from pytest_invari.criteria.keys import shown
 from pytest_invari.criteria.suite_keys import (
@@ -32,6 +33,7 @@ from pytest_invari.errors import InvariError, unknown_name
 if TYPE_CHECKING:
     from pytest_invari.measure.plan import Method, OnFailure, Ties
     from pytest_invari.metrics import Metric
+    from pytest_invari.metrics.catalog import Analysis
     from pytest_invari.protocol import LabelBinding
 
 __all__ = ["SUFFIX", "Profile", "Suite", "find_suite", "packaged_suites", "read_suite"]
@@ -86,6 +88,7 @@ class Suite:
     on_failure: OnFailure
     ties: Ties
     interval: Method
+    analyses: tuple[Analysis, ...]
     report: tuple[Metric, ...]
     document: Document = field(repr=False, compare=False)
 
@@ -146,7 +149,7 @@ def read_suite(path: Path) -> Suite:
     default = values.pop("profile") or next(iter(profiles))
     if default not in profiles:
         raise head.error("profile", str(unknown_name("profile", default, profiles)))
-    return Suite(
+    suite = Suite(
         path=path,
         sha256=hashlib.sha256(document.text.encode()).hexdigest(),
         profiles=profiles,
@@ -155,6 +158,8 @@ def read_suite(path: Path) -> Suite:
         document=document,
         **values,
     )
+    require_analysable(suite)
+    return suite
 
 
 def _read_profiles(document: Document) -> dict[str, Profile]:
@@ -287,7 +292,7 @@ def _require_fit(criterion: Criterion, table: Table, profiles: Mapping[str, Prof
         if name not in profiles:
             raise table.error("profiles", str(unknown_name("profile", name, profiles)))
     for profile in profiles.values():
-        top, shortest = criterion.metric.k, min(profile.k)
+        top, shortest = criterion.metric.top, min(profile.k)
         if top is None or top <= shortest or criterion.left_out_because(profile.name, profile.views):
             continue
         what = f"metric {criterion.metric.name!r} looks at the top {top}"

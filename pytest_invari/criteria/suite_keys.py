@@ -27,6 +27,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Method, OnFailure, Ties
 from pytest_invari.measure.views import CANONICAL
 from pytest_invari.metrics import METRICS, Metric, parse_metric
+from pytest_invari.metrics.catalog import Analysis
 from pytest_invari.protocol import LabelBinding
 
 if TYPE_CHECKING:
@@ -156,6 +157,12 @@ SUITE = (
         Choice(get_args(Method)),
         "how 95% intervals are made: bca, guarded against rare events, or the plain percentiles",
         "bca",
+    ),
+    Key(
+        "analyses",
+        Several(Choice(get_args(Analysis))),
+        "analyses of the profile's bank of views that are reported whole",
+        (),
     ),
     Key("report", Several(MetricWord()), "metrics that are shown besides the usual and the criteria's", ()),
 )

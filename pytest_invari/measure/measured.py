@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_invari import metrics, statistics
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.analyses import Analyses
 from pytest_invari.measure.blocks import Block, Member, compute, make_block
 from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics import exposure
@@ -188,6 +189,9 @@ class Measured:
             InvariError: there is no such metric.
         """
         key = (name, "")
+        metric = metrics.parse_metric(name)
+        if metric.kind == "analysis":
+            return self.analyses.interval(metric)
         if key not in self._intervals:
             value = self.metric(name)
             self._intervals[key] = (
@@ -212,6 +216,8 @@ class Measured:
             InvariError: the two were not measured on the same lists in the same orders.
         """
         self._require_comparable(other)
+        if metrics.parse_metric(name).kind == "analysis":
+            raise InvariError(f"{name} is a finding about one reranker and cannot be compared with another's")
         key = (name, other.subject.reranker)
         if key not in self._intervals:
             new, base = self.metric(name), other.metric(name)
@@ -233,6 +239,19 @@ class Measured:
                     method=self.plan.interval,
                 )
         return self._intervals[key]
+
+    @cached_property
+    def analyses(self) -> Analyses:
+        """The analyses of the bank of views.
+
+        Raises:
+            InvariError: the plan has no bank with a probe and a target.
+        """
+        valid = {
+            query_id: [seen for seen in answers if _is_valid(seen)]
+            for query_id, answers in self._by_query.items()
+        }
+        return Analyses(self.plan, self.tasks, valid)
 
     @cached_property
     def position_p_value(self) -> float:

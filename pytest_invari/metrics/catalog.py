@@ -13,9 +13,13 @@ from pytest_invari.errors import InvariError, unknown_name
 
 __all__ = ["METRICS", "Metric", "Parameter", "metric_names", "parse_metric"]
 
-Kind = Literal["per_query", "pooled"]
+Kind = Literal["per_query", "pooled", "analysis"]
 Direction = Literal["lower", "higher"]
+Analysis = Literal["independent_views", "routing"]
 
+_INDEPENDENT_VIEWS = (
+    "P2: When Does Permutation Instability Generalize? Independent-View Validation for Listwise LLM Reranking"
+)
 _POSITION_BIAS = "P1: Position Bias Undermines Preference Consistency in Listwise LLM-Based Reranking"
 
 
@@ -34,7 +38,8 @@ class Metric:
 
     ``family`` is the word before "@" and ``k`` the number after it (None where there is none).
     ``kind`` says whether the metric has a value for each query, averaged without weights, or one for all
-    queries together. ``low`` and ``high`` bound its values. ``direction`` is the better one.
+    queries together, pooled or as the finding of an ``analysis``. ``is_reused`` marks one that a part of
+    itself confirms. ``low`` and ``high`` bound its values. ``direction`` is the better one.
     """
 
     family: str
@@ -47,6 +52,8 @@ class Metric:
     has_cutoff: bool = False
     k: int | None = None
     parameters: tuple[Parameter, ...] = ()
+    analysis: Analysis | None = None
+    is_reused: bool = False
 
     @property
     def name(self) -> str:
@@ -54,6 +61,11 @@ class Metric:
         if not self.has_cutoff:
             return self.family
         return f"{self.family}@{'k' if self.k is None else self.k}"
+
+    @property
+    def top(self) -> int | None:
+        """How many places of a ranking it looks at; None where that is all of them."""
+        return None if self.kind == "analysis" else self.k
 
 
 _CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
@@ -70,6 +82,30 @@ _REGIONS = (
 
 def _cost(family: str, direction: Direction, description: str) -> Metric:
     return Metric(family, direction, 0.0, math.inf, description, "counted by the reranker")
+
+
+def _finding(
+    analysis: Analysis,
+    family: str,
+    direction: Direction,
+    description: str,
+    low: float = -1.0,
+    *,
+    is_reused: bool = False,
+    has_cutoff: bool = False,
+) -> Metric:
+    return Metric(
+        family,
+        direction,
+        low,
+        1.0,
+        description,
+        _INDEPENDENT_VIEWS,
+        kind="analysis",
+        has_cutoff=has_cutoff,
+        analysis=analysis,
+        is_reused=is_reused,
+    )
 
 
 _DECLARED = (
@@ -180,6 +216,30 @@ _DECLARED = (
     ),
     Metric("tie_rate", "lower", 0.0, 1.0, "the share of item pairs with equal scores", "counted"),
     Metric("invalid_view_rate", "lower", 0.0, 1.0, "the share of views without a valid ranking", "counted"),
+    _finding("independent_views", "rho_0", "higher", "does a probe foretell the instability of fresh views?"),
+    _finding(
+        "independent_views", "rho_1", "higher", "the same for targets with one view of the probe",
+        is_reused=True,
+    ),
+    _finding(
+        "independent_views", "rho_2", "higher", "the same for targets with two views of the probe",
+        is_reused=True,
+    ),
+    _finding("independent_views", "rho_2_minus_0", "lower", "how much reused views flatter a probe", -2.0),
+    _finding("independent_views", "ranking_rho_0", "higher", "rho_0 of rankings alone, by Kendall's tau"),
+    _finding(
+        "independent_views", "r2_gain", "higher", "held-out R² that a probe of four adds to one of two",
+        -math.inf,
+    ),
+    _finding("routing", "benefit", "higher", "how much nearer to its target aggregation brings exposure"),
+    _finding("routing", "improved", "higher", "the share of queries that aggregation brings nearer", 0.0),
+    _finding("routing", "rho_movement", "higher", "does instability foretell how far exposure moves?"),
+    _finding("routing", "rho_benefit", "higher", "does instability foretell whom aggregation helps?"),
+    _finding(
+        "routing", "v2_dominated", "lower",
+        "1 where another policy is as cheap and as good as routing @ % of the queries by V2, else 0", 0.0,
+        has_cutoff=True,
+    ),
 )  # fmt: skip
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.family: metric for metric in _DECLARED})

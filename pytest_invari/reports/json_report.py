@@ -40,7 +40,7 @@ def make_report(
         "suites": suites,
         "environment": _environment(),
         "strict": settings.strict,
-        "subjects": [_without_nan(summary) for summary in subjects],
+        "subjects": [_subject(summary) for summary in subjects],
         "criteria": criteria,
         "left_out": [
             {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
@@ -60,6 +60,11 @@ def write_report(path: Path, report: object) -> None:
 def _suite(check: Check) -> dict[str, Any]:
     suite = check.suite
     return {"name": suite.name, "title": suite.title, "sha256": suite.sha256, "profile": check.profile.name}
+
+
+def _subject(summary: Summary) -> dict[str, Any]:
+    """All but the lines for the terminal, whose figures stand under ``analyses``."""
+    return _without_nan({name: value for name, value in summary.items() if name != "tables"})
 
 
 def _criterion(result: Result) -> dict[str, Any]:

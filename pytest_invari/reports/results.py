@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
+    from pytest_invari.metrics.catalog import Analysis
 
 __all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
 
@@ -152,8 +153,14 @@ def demand(check: Check, bound: float) -> str:
     return f"{criterion.metric.name} minus {check.shown_baseline}'s must be {side} {bound:g}"
 
 
-def summarise(measured: Measured, reranker: str, dataset: str, metrics: list[str]) -> Summary:
-    """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown."""
+def summarise(
+    measured: Measured, reranker: str, dataset: str, metrics: list[str], analyses: Sequence[Analysis] = ()
+) -> Summary:
+    """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown.
+
+    ``analyses`` holds each analysis whole, and ``tables`` the lines that a terminal shows of it.
+    """
+    reported = {name: measured.analyses.report(name) for name in analyses}
     plan, observations = measured.plan, measured.observations
     return {
         "reranker": reranker,
@@ -171,6 +178,8 @@ def summarise(measured: Measured, reranker: str, dataset: str, metrics: list[str
         "metrics": {name: _plain(measured.interval(name)) for name in metrics},
         "position_p_value": measured.position_p_value,
         "regions": asdict(measured.regions),
+        "analyses": {name: plain for name, (plain, _) in reported.items()},
+        "tables": {name: lines for name, (_, lines) in reported.items()},
     }
 
 
@@ -186,7 +195,7 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     if plan.labels == "redrawn":
         standing.append(parse_metric("label_agreement_gap"))
     order = list(METRICS)
-    found = {each.name: each for each in (*standing, *suite_metrics) if (each.k or 1) <= plan.k}
+    found = {each.name: each for each in (*standing, *suite_metrics) if (each.top or 1) <= plan.k}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
 
 

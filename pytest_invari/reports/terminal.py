@@ -55,6 +55,11 @@ def write_section(reporter: Any, book: ResultBook, left_out: Iterable[LeftOut], 
         for line in lines:
             reporter.write_line(line)
         reporter.write_line("")
+    for summary in book.subjects:
+        for lines in summary["tables"].values():
+            reporter.write_line(f"{printable(summary['reranker'])} on {printable(summary['dataset'])}")
+            for line in [*lines, ""]:
+                reporter.write_line(line)
     for result in book.results:
         verdict = result.judgement.verdict
         word = "SKIPPED" if result.skipped else _WORDS[verdict]

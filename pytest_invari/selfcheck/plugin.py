@@ -69,7 +69,9 @@ def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
             )
             for reranker in SIMULATED:
                 for criterion in suite.criteria:
-                    if criterion.left_out_because(profile.name, plan.views):
+                    if criterion.metric.kind == "analysis" or criterion.left_out_because(
+                        profile.name, plan.views
+                    ):
                         continue
                     if criterion.metric.k is not None and criterion.metric.k > k:
                         raise InvariError(

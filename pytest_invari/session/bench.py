@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.laboratory import Laboratory
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.plan import Plan
+    from pytest_invari.metrics.catalog import Analysis
     from pytest_invari.statistics.interval import Interval
 
 __all__ = ["Bench"]
@@ -129,14 +130,21 @@ class Bench:
                 return f"{whose}{outcome}"
             measured.append(outcome)
         name = check.criterion.metric.name
-        if check.criterion.is_relative:
-            return measured[0].difference(measured[1], name)
-        return measured[0].interval(name)
+        try:
+            if check.criterion.is_relative:
+                return measured[0].difference(measured[1], name)
+            return measured[0].interval(name)
+        except InvariError as error:
+            return f"nothing measured: {error}"
 
     def _note(self, check: Check) -> str:
         """What a verdict has to say of rankings that failed and were not held against the reranker."""
         measured = self._measured.get((check.reranker.label, check.plan))
-        if measured is None or check.plan.on_failure == "strict" or not measured.failure_count:
+        if measured is None:
+            return ""
+        if check.criterion.metric.kind == "analysis":
+            return measured.analyses.note(check.criterion.metric)
+        if check.plan.on_failure == "strict" or not measured.failure_count:
             return ""
         return f"{_failures(measured)}; on_failure = {check.plan.on_failure}"
 
@@ -152,10 +160,15 @@ class Bench:
                 metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 self._summaries[subject] = summarise(
-                    self._measured[subject], shown, check.shown_dataset, metrics
+                    self._measured[subject], shown, check.shown_dataset, metrics, self._analyses(check)
                 )
             found.append(self._summaries[subject])
         return found
+
+    def _analyses(self, check: Check) -> tuple[Analysis, ...]:
+        """Those that the suite reports, but for routing on lists that have no target to approach."""
+        stratum = self._measured[check.reranker.label, check.plan].tasks.stratum
+        return tuple(each for each in check.suite.analyses if each != "routing" or stratum == "controlled")
 
     def _measure(self, spec: RerankerSpec, check: Check) -> Measured | str:
         subject = (spec.label, check.plan)

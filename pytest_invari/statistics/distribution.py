@@ -120,7 +120,7 @@ class BCa:
 
 
 def _at_most(replicates: Floats, value: float) -> int:
-    """How many of the sorted *replicates* are *value* or less, those that equal it but for rounding included."""
+    """How many of the sorted *replicates* are *value* or less, or equal it but for rounding."""
     return int(np.searchsorted(replicates, value + _rounding(replicates), side="right"))
 
 
