@@ -16,6 +16,7 @@ __all__ = [
     "bank_views",
     "described",
     "is_bank_name",
+    "is_view_name",
     "require_bank_orders",
     "require_orders",
     "sample_views",
@@ -27,7 +28,9 @@ CANONICAL = "canonical"
 """The name of the view in the data set's own order."""
 
 _SEED = re.compile("0|[1-9][0-9]*")
-_DRAW = re.compile(r"seed(\d+)\.(\d+)")
+_DRAW = re.compile(r"seed([0-9]+)\.([0-9]+)")
+# A view that was asked again has a word behind its name.
+_ANY = re.compile(rf"({CANONICAL}|{_SEED.pattern}|{_DRAW.pattern})(\.[a-z]+)?")
 # A bank is refused when more than one query in this many would be shown one order under two names.
 _QUERIES_PER_COINCIDENCE = 100
 
@@ -90,6 +93,11 @@ def bank_views(query_id: str, ids: Sequence[str], names: Sequence[str]) -> list[
 def is_bank_name(name: str) -> bool:
     """Whether a bank may hold a view of this name: ``canonical``, or a seed without leading zeros."""
     return name == CANONICAL or _SEED.fullmatch(name) is not None
+
+
+def is_view_name(name: str) -> bool:
+    """Whether records may hold a view of this name, in a bank or drawn, also one that was asked again."""
+    return _ANY.fullmatch(name) is not None
 
 
 def view_order(name: str) -> tuple[bool, list[str | int]]:

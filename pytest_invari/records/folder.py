@@ -66,6 +66,23 @@ class RecordFolder:
         record.create(tasks)
         return record
 
+    def only(self) -> Record:
+        """The one record in this folder, or the record whose own folder it is.
+
+        Raises:
+            InvariError: there is none or more than one, or its manifest is damaged.
+        """
+        folders = [self.path] if (self.path / MANIFEST).is_file() else self._folders()
+        if not folders:
+            raise InvariError(f"{self.path}: holds no records; run once with --invari-records={self.path}")
+        if len(folders) > 1:
+            names = ", ".join(folder.name for folder in folders)
+            raise InvariError(
+                f"{self.path}: holds {len(folders)} records; name one of these folders: {names}"
+            )
+        manifest = Manifest.read(folders[0] / MANIFEST)
+        return Record(folders[0], manifest, manifest.subject)
+
     def find(self, subject: Subject, asked: Mapping[str, Scalar]) -> Record:
         """The one record that was made with these settings, without building a reranker.
 
@@ -89,7 +106,7 @@ class RecordFolder:
             raise InvariError(self._ambiguous(subject, {folder: found[folder] for folder in fitting}))
         if not fitting:
             kin = [folder for folder in found if "reranker" not in unlike[folder]]
-            told = {folder: _told(unlike[folder], subject) for folder in kin}
+            told = {folder: _told(unlike[folder], found[folder], subject) for folder in kin}
             raise InvariError(self._unfitting(subject, asked.get("reranker"), found.values(), told))
         return Record(fitting[0], found[fitting[0]], subject)
 
@@ -245,12 +262,15 @@ class Record:
         return path
 
 
-def _told(unlike: Mapping[str, str], subject: Subject) -> list[str]:
+def _told(unlike: Mapping[str, str], manifest: Manifest, subject: Subject) -> list[str]:
     """What differs, in words. Another choice of lists changes the tasks' hash, and is told alone."""
     if {"dataset", "k", "queries"} & unlike.keys():
         unlike = {key: words for key, words in unlike.items() if key != "tasks_sha256"}
+    changed = (
+        "was not there, or another, when they were imported" if manifest.is_imported else "has changed since"
+    )
     return [
-        f"the task file or data set {subject.dataset!r} has changed since" if key == "tasks_sha256"
+        f"the task file or data set {subject.dataset!r} {changed}" if key == "tasks_sha256"
         else f"{key}: {words}"
         for key, words in unlike.items()
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.data.tasks import content_hash
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.plan import Subject
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ PARTS = ("asked", "reranker", "environment")
 LIBRARIES = ("pytest-invari", "numpy", "torch", "transformers", "tokenizers", "gguf")
 # In the environment of rankings that were made elsewhere: the hash of the file that they came in.
 IMPORTED = "imported_sha256"
+OPTION = "option."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,18 @@ class Manifest:
     asked: Mapping[str, Scalar]
     reranker: Mapping[str, Scalar] = field(default_factory=dict)
     environment: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Subject:
+        """What was measured, as far as the manifest says it: the label may have had its options otherwise."""
+        options = {
+            name.removeprefix(OPTION): str(value)
+            for name, value in self.asked.items()
+            if name.startswith(OPTION)
+        }
+        shown = ",".join(f"{name}={value}" for name, value in options.items())
+        name, dataset, k = (self.asked.get(key, "") for key in ("reranker", "dataset", "k"))
+        return Subject(f"{name}:{shown}" if shown else str(name), str(dataset), int(k or 0))
 
     @property
     def is_imported(self) -> bool:
@@ -115,7 +129,7 @@ def differences(recorded: Mapping[str, Scalar], asked: Mapping[str, Scalar]) -> 
 
 def describe_reranker(spec: RerankerSpec) -> dict[str, Scalar]:
     """What a user asked for by naming a reranker: its name and options."""
-    return {"reranker": spec.name, **flatten(spec.options, "option.")}
+    return {"reranker": spec.name, **flatten(spec.options, OPTION)}
 
 
 def describe_tasks(tasks: TaskSet) -> dict[str, Scalar]:

