@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from pytest_invari.criteria.suite import read_suite
+from pytest_invari.records.jsonl import read_rankings, write_rankings
 from pytest_invari.rerankers.language_model.prompts import read_template
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,13 +34,10 @@ def named_files(page: Path) -> dict[str, str]:
     return found
 
 
-def commands() -> list[tuple[str, str]]:
-    return [
-        (page.name, line.removeprefix("$ "))
-        for page in PAGES
-        for block in blocks(page, "console")
-        for line in block.splitlines()
-    ]
+def commands(page: Path) -> list[str]:
+    """The commands of a page, which one types after one another in one folder."""
+    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+    return [line.removeprefix("$ ") for line in lines]
 
 
 @pytest.fixture
@@ -61,26 +60,46 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_pages_have_the_examples_these_tests_look_for() -> None:
-    assert len(commands()) >= 8
+    assert sum(len(commands(page)) for page in PAGES) >= 14
     assert len([name for page in PAGES for name in named_files(page)]) >= 6
 
 
-@pytest.mark.parametrize(("page", "command"), commands())
-def test_command_measures_and_reports(project: pytest.Pytester, page: str, command: str) -> None:
-    program, *arguments = shlex.split(command)
-    assert program == "pytest"
+@pytest.mark.parametrize("page", [*filter(commands, PAGES)], ids=lambda page: page.name)
+def test_commands_do_what_the_page_says(project: pytest.Pytester, page: Path) -> None:
+    for command in commands(page):
+        program, *arguments = shlex.split(command)
+        if program == "python":
+            done = project.run(sys.executable, *arguments)
+            assert done.ret == 0, f"{command}: {done.stderr.str()}"
+        else:
+            assert program == "pytest"
+            measures_and_reports(project, command, arguments)
+
+
+def measures_and_reports(project: pytest.Pytester, command: str, arguments: list[str]) -> None:
     if any(argument == "--invari-suite=recsys26" for argument in arguments):
         # The same command on the page's own small task file, so that no model or data is needed.
         arguments += ["--invari-dataset=longer.jsonl", "--invari-k=8", "--invari-views=3"]
-    if "--invari-replay" in arguments:
-        first = project.runpytest_subprocess(*[each for each in arguments if each != "--invari-replay"])
-        assert first.ret in (0, 1)
     result = project.runpytest_subprocess(*arguments)
-    assert result.ret in (0, 1), result.stderr.str()
+    assert result.ret in (0, 1), f"{command}: {result.stderr.str()}"
     is_selfcheck = "--invari-selfcheck" in arguments
     measured = ["*= invari =*", "*criteria:*", "measured:*"]
     result.stdout.fnmatch_lines(["*= invari self-check =*", "misses:*"] if is_selfcheck else measured)
     assert "raised" not in result.stdout.str()
+    if "--invari-replay" in arguments:
+        rankings = "[1-9]*"
+        result.stdout.fnmatch_lines(
+            [f"records: {rankings} of {rankings} rankings came from records in records"]
+        )
+
+
+def test_the_example_of_a_ranking_can_be_read(tmp_path: Path) -> None:
+    [line] = blocks(ROOT / "docs" / "replay.md", "json")
+    (tmp_path / "mine.jsonl").write_text(line, encoding="utf-8")
+    [read] = read_rankings(tmp_path / "mine.jsonl")
+    assert read.seen.shown == ("c", "a", "b")
+    write_rankings(tmp_path / "again.jsonl", [read.seen])
+    assert (tmp_path / "again.jsonl").read_text(encoding="utf-8") == line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
