@@ -186,6 +186,8 @@ def judge(
     total = interval.n + interval.undefined
     if interval.n == 0 or math.isnan(interval.estimate):
         reason = f"nothing measured: none of {total} queries has a value" if total else "nothing measured"
+        if interval.n:
+            reason = f"undefined: {interval.reason}"
         return Judgement("fail", limit.value, undefined=interval.undefined, reason=reason)
     verdict = decide(interval.low, interval.high, limit)
     needed, reason = None, ""
