@@ -377,8 +377,8 @@ class Measured:
 
     def _require_comparable(self, other: Measured) -> None:
         mine, theirs = self.plan, other.plan
-        same_views = (mine.k, mine.views, mine.view_seed, mine.include_canonical) == (
-            theirs.k, theirs.views, theirs.view_seed, theirs.include_canonical,
+        same_views = (mine.k, mine.views, mine.view_seed, mine.include_canonical, mine.bank) == (
+            theirs.k, theirs.views, theirs.view_seed, theirs.include_canonical, theirs.bank,
         )  # fmt: skip
         if not same_views or set(self.query_ids) != set(other.query_ids):
             raise InvariError(

@@ -56,7 +56,23 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
         for number in range(40)
     ]
     (pytester.path / "longer.jsonl").write_text("\n".join(longer) + "\n", encoding="utf-8")
+    (pytester.path / "controlled.jsonl").write_text("\n".join(map(controlled, range(40))), encoding="utf-8")
     return pytester
+
+
+def controlled(number: int) -> str:
+    """A list with relevant head and tail candidates, as one line of a task file."""
+    candidates = [
+        {
+            "id": f"c{(7 * item + number) % 12:02}",
+            "text": "x" * (item + 1),
+            "group": "head" if item < 6 else "tail",
+            "relevance": 1.0 if item in (0, 11, number % 12) else None,
+        }
+        for item in range(12)
+    ]
+    row = {"query_id": f"q{number}", "text": "films", "stratum": "controlled", "candidates": candidates}
+    return json.dumps(row)
 
 
 def test_pages_have_the_examples_these_tests_look_for() -> None:
@@ -80,6 +96,9 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
     if any(argument == "--invari-suite=recsys26" for argument in arguments):
         # The same command on the page's own small task file, so that no model or data is needed.
         arguments += ["--invari-dataset=longer.jsonl", "--invari-k=8", "--invari-views=3"]
+    if any(argument.endswith(("=independent_views", "=routing")) for argument in arguments):
+        arguments += ["--invari-dataset=controlled.jsonl", "--invari-k=12"]
+        arguments = [each.replace("=zero_shot", "=biased:noise=0.7") for each in arguments]
     result = project.runpytest_subprocess(*arguments)
     assert result.ret in (0, 1), f"{command}: {result.stderr.str()}"
     is_selfcheck = "--invari-selfcheck" in arguments

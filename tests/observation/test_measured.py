@@ -28,7 +28,9 @@ from pytest_invari.protocol import Cost, Ranking, Request
 
 PLAN = Plan("films", 5, None, 6, repeats=3)
 EVERY_METRIC = tuple(
-    f"{name}@2" if metric.has_cutoff else name for name, metric in METRICS.items() if metric.kind != "analysis"
+    f"{name}@2" if metric.has_cutoff else name
+    for name, metric in METRICS.items()
+    if metric.kind != "analysis"
 )
 
 
