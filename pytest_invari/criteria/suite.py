@@ -199,11 +199,11 @@ def _require_views(table: Table, values: Mapping[str, Any]) -> None:
                 known = ", ".join(values["bank"])
                 raise table.error(role, f"{role} names {view}, which is not in the bank: {known}")
     shared = [view for view in values["target"] if view in values["probe"]]
-    if shared and not values["allow_overlap"]:
+    if shared:
         raise table.error(
             "target",
             f"target and probe share {', '.join(shared)}: they correlate by what they share, whatever is "
-            "ranked; give the target views of its own, or say allow_overlap = true",
+            "ranked; give the target views of its own",
         )
 
 

@@ -210,7 +210,7 @@ PROFILE = (
     Key(
         "allow_overlap",
         Flag(),
-        "probe and target may share views, although these correlate with themselves",
+        "criteria may be on targets that reuse views of the probe: rho_1, rho_2",
         False,
     ),
 )

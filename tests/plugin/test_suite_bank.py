@@ -61,8 +61,8 @@ def test_a_bank_is_read_as_names_and_counts_as_views(tmp_path: Path) -> None:
     assert schema.is_valid(tomllib.loads(written()))
 
 
-@pytest.mark.parametrize("roles", ["", 'probe = [13, "canonical"]\ntarget = [17, 13]\nallow_overlap = true'])
-def test_roles_may_be_missing_or_overlap_where_that_is_said(tmp_path: Path, roles: str) -> None:
+@pytest.mark.parametrize("roles", ["", 'probe = [13, "canonical"]\ntarget = [17, 19]\nallow_overlap = true'])
+def test_roles_may_be_missing_and_targets_reused_where_that_is_said(tmp_path: Path, roles: str) -> None:
     (tmp_path / "s.toml").write_text(written(roles=roles))
     profile = read_suite(tmp_path / "s.toml").profile()
     assert profile.probe == (("13", "canonical") if roles else ())
@@ -97,8 +97,8 @@ WRONG: list[tuple[str, str, str]] = [
 BEYOND_THE_SCHEMA: list[tuple[str, str, str]] = [
     (BANK, "probe = [13, 12]\ntarget = [17, 19]", "7: [profile.quick]: probe names 12, which is not in the bank: canonical, 13, 17, 19, 23, 29, 31, 41"),
     (BANK, "probe = [13, 17]\ntarget = [\n  19,\n  37,\n]", "8: [profile.quick]: target names 37, which is not in the bank: canonical, 13"),
-    (BANK, "probe = [13, 17]\ntarget = [17, 19, 13]", "8: [profile.quick]: target and probe share 17, 13: they correlate by what they share, whatever is ranked; give the target views of its own, or say allow_overlap = true"),
-    (BANK, "probe = [13, 17]\ntarget = [17, 19]\nallow_overlap = false", "8: [profile.quick]: target and probe share 17: "),
+    (BANK, "probe = [13, 17]\ntarget = [17, 19, 13]", "8: [profile.quick]: target and probe share 17, 13: they correlate by what they share, whatever is ranked; give the target views of its own"),
+    (BANK, "probe = [13, 17]\ntarget = [17, 19]\nallow_overlap = true", "8: [profile.quick]: target and probe share 17: "),
     (f"bank = [13, {2**63}]", "", "6: [profile.quick]: bank must hold"),
 ]  # fmt: skip
 
