@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
 
 ALIAS = "--reranker"
 
+_STRICT = "--invari-strict"
 _ALIAS_IS_TAKEN = pytest.StashKey[bool]()
 
 
@@ -79,6 +81,9 @@ class Settings:
     calibrate: bool = False
     list: bool = False
     json: Path | None = None
+    save: Path | None = None
+    compare: Path | None = None
+    margin: float | None = None
     selfcheck: bool = False
     simulations: int = 200
 
@@ -133,7 +138,8 @@ def require_suite(config: pytest.Config) -> None:
         keys[ALIAS] = keys["--invari-reranker"]
     typed = (str(argument).partition("=")[0] for argument in config.invocation_params.args)
     given = [switch for switch in dict.fromkeys(typed) if switch in keys]
-    if given:
+    # An ordinary test may use the fixture, whose assertions heed it.
+    if given and given != [_STRICT]:
         raise pytest.UsageError(
             f"without a suite, {' and '.join(given)} would be ignored: add --invari-suite=NAME "
             f"(--invari-list shows them); a default for every run is set by the ini key {keys[given[0]]}"
@@ -194,6 +200,16 @@ def _whole(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _distance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise _BadValueError(f"{text!r} is not a number of at least 0")
+    return value
 
 
 def _lengths(text: str) -> tuple[int, ...]:
@@ -259,7 +275,7 @@ def _options() -> tuple[_Option, ...]:
         _Option("queries", "number of queries; intervals shrink with their square root.", _whole(1), "N"),
         _Option("seed", "seed of the views, for a fresh draw of orders (default 0).", _whole(0), "SEED"),
         _Option("baseline", "compare with this reranker in place of the suite's baseline.", _text, "NAME"),
-        _Option("strict", "an undecided criterion fails, as a release gate wants it.", flag=True),
+        _Option("strict", "an undecided criterion or assertion fails, as a release gate wants it.", flag=True),
         _Option(
             "records",
             "keep every ranking in this folder as Parquet; a run that was interrupted goes on from there.",
@@ -298,4 +314,24 @@ def _options() -> tuple[_Option, ...]:
         ),
         _Option("simulations", "simulated data sets of --invari-selfcheck (default 200).", _whole(20), "N"),
         _Option("json", "write the results to this file as invari-report/1.", _path, "FILE"),
+        _Option(
+            "save",
+            "write what was measured to this file, the baseline of later runs; what else is in it stays.",
+            _path,
+            "FILE",
+        ),
+        _Option(
+            "compare",
+            "compare each metric of the suite with the baseline in this file, query by query; one that is "
+            "certainly worse fails.",
+            _path,
+            "FILE",
+        ),
+        _Option(
+            "margin",
+            "how much worse than --invari-compare's baseline is still no regression, for all criteria "
+            "(default: their regression_margin, or 0).",
+            _distance,
+            "X",
+        ),
     )

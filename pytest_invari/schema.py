@@ -15,6 +15,7 @@ from pytest_invari.criteria.keys import Schema, table_schema
 from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
+    DISTANCES,
     EXCLUDES,
     GOES_WITH,
     NAME,
@@ -93,7 +94,7 @@ def _ranges() -> Iterator[Schema]:
             # The list length, which may stand for a number, lies beyond every such range.
             properties["at_least"] |= {"type": "number", "maximum": high}
             properties["at_most"] |= {"type": "number", "exclusiveMaximum": high}
-            properties |= {key: {"exclusiveMaximum": high - low} for key in GOES_WITH}
+            properties |= {key: {"exclusiveMaximum": high - low} for key in DISTANCES}
         metric = {"properties": {"metric": {"pattern": f"^({'|'.join(families)})(@|$)"}}}
         yield {"if": metric, "then": {"properties": properties}}
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.criterion import BASELINE, Criterion
 from pytest_invari.criteria.suite import Profile, Suite
@@ -16,7 +17,22 @@ from pytest_invari.measure.plan import Plan
 from pytest_invari.options import Settings
 from pytest_invari.redaction import without_secrets
 
-__all__ = ["Check", "Expansion", "LeftOut", "dataset_label", "expand", "select", "specs_in_ids"]
+if TYPE_CHECKING:
+    from pytest_invari.baseline.changes import Change
+
+__all__ = [
+    "AT_BASELINE",
+    "Check",
+    "Expansion",
+    "LeftOut",
+    "dataset_label",
+    "expand",
+    "select",
+    "specs_in_ids",
+]
+
+AT_BASELINE = "@baseline"
+"""What the name of a criterion has behind it in the id of a change."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +89,20 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Expansion:
-    """All checks of a run in the order in which they run, what was left out, and what was not asked for."""
+    """All checks of a run in the order in which they run, what was left out, and what was not asked for.
+
+    ``changes`` are the comparisons with a stored baseline, which run after the checks of their suite.
+    """
 
     checks: tuple[Check, ...]
     left_out: tuple[LeftOut, ...] = ()
     unselected: tuple[Check, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def items(self) -> tuple[Check, ...]:
+        """Checks and changes."""
+        return (*self.checks, *self.changes)
 
 
 def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings: Settings) -> Expansion:
@@ -135,7 +160,7 @@ def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
     for wanted in ids:
         found = [
             check.id
-            for check in expansion.checks
+            for check in expansion.items
             if wanted in (check.suite.name, check.id.partition("[")[0], check.id)
         ]
         if not found:
@@ -144,6 +169,7 @@ def select(expansion: Expansion, ids: Iterable[str]) -> Expansion:
     return Expansion(
         tuple(check for check in expansion.checks if check.id in chosen),
         unselected=tuple(check for check in expansion.checks if check.id not in chosen),
+        changes=tuple(change for change in expansion.changes if change.id in chosen),
     )
 
 
@@ -266,10 +292,12 @@ def _same_id(one: Check, other: Check) -> str:
 
 
 def _no_such_check(wanted: str, expansion: Expansion) -> str:
-    known = [check.id for check in expansion.checks]
+    known = [check.id for check in expansion.items]
     for each in expansion.left_out:
         if wanted.startswith(f"{each.suite}::{each.criterion}[{each.subject}]"):
             return f"{wanted} is left out of this run: {each.reason}"
+    if AT_BASELINE in wanted and not expansion.changes:
+        return f"{wanted} compares with a stored baseline: add --invari-compare=FILE"
     close = difflib.get_close_matches(wanted, [*known, *{one.partition("[")[0] for one in known}], n=1)
     guess = f" Did you mean {close[0]}?" if close else ""
     return f"no check is called {wanted}.{guess} --collect-only -q lists the {len(known)} of this run."

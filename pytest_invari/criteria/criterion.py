@@ -69,6 +69,7 @@ class Criterion:
     margin (of ``not_worse_than``) or the least improvement (of ``better_than``). ``baseline`` names the
     other reranker of the latter two. ``profiles``, where given, are the only ones it belongs to.
     ``needs_views`` is the least number of views, ``only_at_views`` the only one, that the bound is meant for.
+    ``regression_margin`` is how much worse than a stored baseline the metric may be.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Criterion:
     profiles: tuple[str, ...] = ()
     needs_views: int = 0
     only_at_views: int = 0
+    regression_margin: float = 0.0
 
     @property
     def is_relative(self) -> bool:

@@ -239,6 +239,8 @@ def _read_criterion(table: Table) -> Criterion:
     else:
         baseline, value = "", bound[comparison]
         _require_bound(table, comparison, value, metric)
+    if "regression_margin" in table:
+        _require_distance(table, "regression_margin", values["regression_margin"], metric)
     return Criterion(
         comparison=comparison,
         value=value,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPARISONS",
     "CRITERION",
+    "DISTANCES",
     "EXCLUDES",
     "GOES_WITH",
     "NAME",
@@ -241,6 +242,12 @@ CRITERION = (
     Key("margin", Number(0), "how much worse than that reranker is still good enough", None),
     Key("better_than", RerankerWord(), f"the reranker to surpass{_BASELINE}", None),
     Key("by", Number(0), "how much better than that reranker it must at least be", 0.0),
+    Key(
+        "regression_margin",
+        Number(0),
+        "how much worse than a stored baseline is still no regression, for --invari-compare",
+        0.0,
+    ),
     Key("why", Text(), "where the bound comes from; shown when the criterion fails", ""),
     Key("profiles", Several(NAME), "the only profiles that it belongs to; all without it", ()),
     Key("needs_views", Whole(0), "left out of a run with fewer views than this", 0),
@@ -252,6 +259,9 @@ COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 GOES_WITH = {"margin": "not_worse_than", "by": "better_than"}
 """Keys of a criterion that belong to one comparison."""
+
+DISTANCES = (*GOES_WITH, "regression_margin")
+"""Keys of a criterion whose value is a difference between two values of its metric."""
 
 NEEDS = {"not_worse_than": "margin"}
 """Comparisons that are not complete without another key."""

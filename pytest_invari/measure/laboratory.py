@@ -146,10 +146,20 @@ class Laboratory:
         key = (spec.label, plan)
         if key not in self._measured:
             observations, repeats = self._observe(spec, plan)
-            tasks = self._replayed[_shown(spec, plan)][1] if self._is_replay else self.tasks(plan)
+            tasks = self.tasks_of(spec, plan)
             subject = _subject(spec, plan, tasks.name)
             self._measured[key] = Measured(subject, plan, tasks, observations, repeats)
         return self._measured[key]
+
+    def tasks_of(self, spec: RerankerSpec, plan: Plan) -> TaskSet:
+        """The tasks that a subject is measured on, once it is checked or measured; a replay has its own."""
+        return self._replayed[_shown(spec, plan)][1] if self._is_replay else self.tasks(plan)
+
+    def fingerprint(self, spec: RerankerSpec, plan: Plan) -> Mapping[str, Scalar]:
+        """What a measured reranker says of itself, flat, without secrets; of a replay, what was recorded."""
+        if self._is_replay:
+            return self._replayed[_shown(spec, plan)][0].manifest.reranker
+        return flatten(fingerprint_of(self._reranker(spec, plan), spec.label))
 
     def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         # How failures and ties count, how intervals are made and which views are compared with which

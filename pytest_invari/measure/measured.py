@@ -15,7 +15,7 @@ from pytest_invari.measure.analyses import Analyses
 from pytest_invari.measure.blocks import Block, Member, compute, make_block
 from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics import exposure
-from pytest_invari.metrics.arrays import Integers, PerQuery, merge, query_arrays
+from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.repeats import repeat_difference
@@ -220,25 +220,45 @@ class Measured:
             raise InvariError(f"{name} is a finding about one reranker and cannot be compared with another's")
         key = (name, other.subject.reranker)
         if key not in self._intervals:
-            new, base = self.metric(name), other.metric(name)
+            base = other.metric(name)
             places = {query_id: place for place, query_id in enumerate(other.query_ids)}
             along = np.array([places[query_id] for query_id in self.query_ids], np.intp)
-            if isinstance(new, Pooled) and isinstance(base, Pooled):
-                matched = statistics.PooledCounts(
+            self._intervals[key] = self.difference_from(
+                statistics.PooledCounts(
                     np.asarray(base.counts.numerators)[along], np.asarray(base.counts.denominators)[along]
                 )
-                self._intervals[key] = statistics.bootstrap_pooled_difference(
-                    new.counts, matched, new.statistic, self._resamples(len(along)), method=self.plan.interval
-                )
-            elif isinstance(new, PerQuery) and isinstance(base, PerQuery):
-                self._intervals[key] = statistics.bootstrap_difference(
-                    new.values,
-                    base.values[along],
-                    self._resamples(len(along)),
-                    bounds=self._range(name),
-                    method=self.plan.interval,
-                )
+                if isinstance(base, Pooled)
+                else base.values[along],
+                name,
+            )
         return self._intervals[key]
+
+    def difference_from(self, base: Floats | PooledCounts, name: str) -> Interval:
+        """This subject's metric minus values of the same queries and views, with its 95 % interval.
+
+        Args:
+            base: (N,) in the order of ``query_ids``, NaN where undefined; of a pooled metric its counts.
+            name: the metric.
+        """
+        new = self.metric(name)
+        if isinstance(new, Pooled):
+            assert isinstance(base, tuple)
+            return statistics.bootstrap_pooled_difference(
+                new.counts,
+                base,
+                new.statistic,
+                self._resamples(len(self.query_ids)),
+                method=self.plan.interval,
+            )
+        assert not isinstance(base, tuple)
+        asked = self._asked(name, new.values)
+        return statistics.bootstrap_difference(
+            asked,
+            self._asked(name, base),
+            self._resamples(len(asked)),
+            bounds=self._range(name),
+            method=self.plan.interval,
+        )
 
     @cached_property
     def analyses(self) -> Analyses:
@@ -352,15 +372,15 @@ class Measured:
         return Pooled(statistics.PooledCounts(top, views), statistic, distance_from=k / self.plan.k)
 
     def _mean(self, name: str, value: PerQuery) -> Interval:
-        # Only the first queries were asked again, and the others say nothing about it.
-        asked = (
-            value.values[: self.plan.repeats]
-            if name == "repeat_difference" and self.repeats
-            else value.values
-        )
+        asked = self._asked(name, value.values)
         return statistics.bootstrap_mean(
             asked, self._resamples(len(asked)), bounds=self._range(name), method=self.plan.interval
         )
+
+    def _asked(self, name: str, values: Floats) -> Floats:
+        """Those of *values* (N,) that the metric is about."""
+        # Only the first queries were asked again, and the others say nothing about it.
+        return values[: self.plan.repeats] if name == "repeat_difference" and self.repeats else values
 
     def _range(self, name: str) -> tuple[float, float]:
         metric = metrics.parse_metric(name)

@@ -7,17 +7,15 @@ import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.cache import atomic_file
 from pytest_invari.reports.results import Result, Summary, describe
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check, LeftOut
     from pytest_invari.options import Settings
 
-__all__ = ["FORMAT", "make_report", "write_report"]
+__all__ = ["FORMAT", "make_report", "report_text"]
 
 FORMAT = "invari-report/1"
 
@@ -25,7 +23,11 @@ _PACKAGES = ("pytest-invari", "pytest", "numpy", "torch", "transformers")
 
 
 def make_report(
-    results: Sequence[Result], subjects: Sequence[Summary], left_out: Iterable[LeftOut], settings: Settings
+    results: Sequence[Result],
+    changes: Sequence[Mapping[str, Any]],
+    subjects: Sequence[Summary],
+    left_out: Iterable[LeftOut],
+    settings: Settings,
 ) -> dict[str, Any]:
     """Put the results of a run into the report's form; what is undefined is null."""
     suites = [
@@ -42,6 +44,7 @@ def make_report(
         "strict": settings.strict,
         "subjects": [_subject(summary) for summary in subjects],
         "criteria": criteria,
+        "changes": changes,
         "left_out": [
             {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
             for each in left_out
@@ -50,11 +53,9 @@ def make_report(
     }
 
 
-def write_report(path: Path, report: object) -> None:
-    """Write the report whole or not at all."""
-    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def report_text(report: object) -> str:
+    """A report as the text of its file."""
+    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _suite(check: Check) -> dict[str, Any]:

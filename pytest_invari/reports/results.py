@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.criteria.criterion import Judgement
+from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.metrics import METRICS, parse_metric
 from pytest_invari.reports.text import figure, harmless
 
@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.catalog import Analysis
 
-__all__ = ["COSTS", "Result", "ResultBook", "SubjectKey", "Summary", "describe", "summarise", "table_metrics"]
+__all__ = [
+    "COSTS",
+    "Result",
+    "ResultBook",
+    "SubjectKey",
+    "Summary",
+    "carry",
+    "describe",
+    "summarise",
+    "table_metrics",
+    "verdict_line",
+    "why_nothing",
+]
 
 STANDING = (
     *("ppi", "ppi_null", "bucket_agreement_gap", "gpi", "gpi_lower_bound", "loc"),
@@ -53,33 +65,34 @@ class Result:
 class ResultBook:
     """The results of a run, gathered from its reports wherever the items ran.
 
+    *others* are items that are no checks, and whose subjects are shown all the same.
+
     A check may be reported twice, when a worker of pytest-xdist crashes and another one takes over. The
     failure stays then.
     """
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
+    def __init__(self, checks: Mapping[str, Check], others: Iterable[Check] = ()) -> None:
         self._checks = checks
+        self._others = tuple(others)
         self._results: dict[str, Result] = {}
         self._subjects: dict[SubjectKey, Summary] = {}
 
     def add(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
-        check = self._checks.get(report.nodeid)
-        if check is None:
-            return
         carried = getattr(report, "invari", None)
         if carried is not None:
             for summary in carried["subjects"]:
                 self._add_subject(summary)
+        check = self._checks.get(report.nodeid)
+        if check is None:
+            return
+        limit = check.criterion.limit(check.plan.k).value
+        if carried is not None:
             result = Result(check, Judgement(**carried["judgement"]))
         elif report.failed:
-            limit = check.criterion.limit(check.plan.k).value
-            reason = "nothing measured: " + _last_line(report.longreprtext)
-            result = Result(check, Judgement("fail", limit, reason=reason))
+            result = Result(check, Judgement("fail", limit, reason=why_nothing(report)))
         elif report.skipped and not hasattr(report, "wasxfail"):
-            limit = check.criterion.limit(check.plan.k).value
-            reason = "skipped: " + _skip_reason(report)
-            result = Result(check, Judgement("undecided", limit, reason=reason), skipped=True)
+            result = Result(check, Judgement("undecided", limit, reason=why_nothing(report)), skipped=True)
         else:
             return
         known = self._results.get(report.nodeid)
@@ -102,31 +115,50 @@ class ResultBook:
     def subjects(self) -> list[Summary]:
         """Sorted as the checks are: each subject's baseline follows it."""
         order: dict[SubjectKey, None] = {}
-        for check in self._checks.values():
+        for check in (*self._checks.values(), *self._others):
             for reranker in (check.shown_reranker, check.shown_baseline):
                 order[reranker, check.shown_dataset, check.plan.k] = None
         return [self._subjects[key] for key in order if key in self._subjects]
 
 
-def carry(judgement: Judgement, summaries: list[Summary]) -> dict[str, Any]:
-    """The value that rides on a report as its attribute ``invari``."""
-    return {"judgement": asdict(judgement), "subjects": summaries}
+def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The value that rides on a report as its attribute ``invari``; *entries* are those of a baseline."""
+    return {"judgement": asdict(judgement), "subjects": summaries, "entries": entries}
+
+
+def why_nothing(report: pytest.TestReport) -> str:
+    """Why an item that failed or was skipped has judged nothing."""
+    if report.failed:
+        return "nothing measured: " + _last_line(report.longreprtext)
+    return "skipped: " + _skip_reason(report)
 
 
 def describe(check: Check, judgement: Judgement) -> str:
     """One line that begins with the figure and goes on to the demand and the reason."""
-    criterion = check.criterion
+    return verdict_line(
+        check.criterion,
+        judgement,
+        k=check.plan.k,
+        baseline=check.shown_baseline,
+        min_queries=check.suite.min_queries,
+    )
+
+
+def verdict_line(
+    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
+) -> str:
+    """The same of a criterion that no suite holds; *baseline* is what the other reranker is called."""
     counted = criterion.metric.family in COSTS
     shown = (
         figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
         if judgement.is_measured
         else "no figure"
     )
-    parts = [f"{shown}: {demand(check, judgement.bound)}"]
+    parts = [f"{shown}: {_demand(criterion, judgement.bound, k, baseline)}"]
     if judgement.reason:
         parts.append(judgement.reason)
     # That the least number of queries is wanted has been said by the reason.
-    if judgement.n_needed is not None and judgement.n_needed != check.suite.min_queries:
+    if judgement.n_needed is not None and judgement.n_needed != min_queries:
         whose = " with a value" if judgement.undefined else ""
         parts.append(f"about {judgement.n_needed:,} queries{whose} would decide")
     elif judgement.verdict == "undecided" and not judgement.reason:
@@ -140,17 +172,16 @@ def describe(check: Check, judgement: Judgement) -> str:
     return harmless("; ".join(parts))
 
 
-def demand(check: Check, bound: float) -> str:
+def _demand(criterion: Criterion, bound: float, k: int, baseline: str) -> str:
     """What a criterion asks, with its bound: ``loc must be at least 0.75``."""
-    criterion = check.criterion
     if not criterion.is_relative:
         side = "at least" if criterion.comparison == "at_least" else "at most"
         return f"{criterion.metric.name} must be {side} {bound:g}"
-    limit = criterion.limit(check.plan.k)
+    limit = criterion.limit(k)
     side = "at least" if limit.side == "at_least" else "at most"
     if limit.strict:
         side = "above" if limit.side == "at_least" else "below"
-    return f"{criterion.metric.name} minus {check.shown_baseline}'s must be {side} {bound:g}"
+    return f"{criterion.metric.name} minus {baseline}'s must be {side} {bound:g}"
 
 
 def summarise(

@@ -15,13 +15,17 @@ from pytest_invari.reports.text import figure, number, printable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_invari.baseline.book import ChangeBook
     from pytest_invari.criteria.checks import LeftOut
     from pytest_invari.options import Settings
 
 __all__ = ["format_tables", "write_section"]
 
 _WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}
-_COLOURS = {"pass": "green", "fail": "red", "undecided": "yellow"}
+_COLOURS = {
+    **{"pass": "green", "fail": "red", "undecided": "yellow"},
+    **{"improved": "green", "same": "green", "regressed": "red", "missing": "red"},
+}
 # Rows that are shown when one of their counts is not 0.
 _COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
 _ROW_NAMES = {
@@ -46,7 +50,9 @@ _TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
 _FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
-def write_section(reporter: Any, book: ResultBook, left_out: Iterable[LeftOut], settings: Settings) -> None:
+def write_section(
+    reporter: Any, book: ResultBook, changes: ChangeBook, left_out: Iterable[LeftOut], settings: Settings
+) -> None:
     """Write the tables, one entry a criterion, what was left out, and what the run cost."""
     width = reporter._tw.fullwidth
     # Not section(), which leaves pytest's line of dots open and so a blank line below the heading.
@@ -65,9 +71,13 @@ def write_section(reporter: Any, book: ResultBook, left_out: Iterable[LeftOut], 
         word = "SKIPPED" if result.skipped else _WORDS[verdict]
         for line in _criterion_lines(result, word, width):
             reporter.write_line(line, **{_COLOURS[verdict]: True})
+    for change in changes.results:
+        outcome = change.comparison.outcome
+        for line in _entry(outcome.upper(), change.change.name, change.line, width):
+            reporter.write_line(line, **{_COLOURS[outcome]: True})
     for line in _left_out_lines(left_out, width):
         reporter.write_line(line)
-    for line in _closing_lines(book, settings, width):
+    for line in _closing_lines(book, changes, settings, width):
         reporter.write_line(line)
 
 
@@ -193,13 +203,16 @@ def _reports(column: Summary, cost: str) -> bool:
 
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
     check = result.check
-    text = f"{word:<9} {printable(check.name)}  {describe(check, result.judgement)}"
-    lines = _wrap(text, width, _indent(width))
+    lines = _entry(word, check.name, describe(check, result.judgement), width)
     if result.judgement.verdict == "fail" and check.criterion.why:
         why = f"why: {printable(check.criterion.why)}"
         indent = _indent(width)
         lines += textwrap.wrap(why, width, initial_indent=indent, subsequent_indent=indent + "     ")
     return lines
+
+
+def _entry(word: str, name: str, text: str, width: int) -> list[str]:
+    return _wrap(f"{word:<9} {printable(name)}  {text}", width, _indent(width))
 
 
 def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
@@ -230,7 +243,7 @@ def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
     return grouped
 
 
-def _closing_lines(book: ResultBook, settings: Settings, width: int) -> list[str]:
+def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, width: int) -> list[str]:
     verdicts = [result.judgement.verdict for result in book.results]
     counts = (
         f"{verdicts.count('pass')} passed, {verdicts.count('fail')} failed, "
@@ -239,11 +252,22 @@ def _closing_lines(book: ResultBook, settings: Settings, width: int) -> list[str
     if settings.strict and "undecided" in verdicts:
         counts += " (fails under --invari-strict)"
     lines = [f"criteria: {counts}"]
+    if changes.results:
+        lines.append(_changes_line(changes, settings))
+    if settings.save is not None:
+        lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}"))
     if book.subjects:
         lines.append(_cost_line(book.subjects))
         if settings.records is not None:
             lines.append(_records_line(book.subjects, settings.records))
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+
+
+def _changes_line(changes: ChangeBook, settings: Settings) -> str:
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in changes.counts.items())
+    if settings.strict and "undecided" in changes.counts:
+        counts += " (fails under --invari-strict)"
+    return printable(f"baseline {settings.compare}: {counts}")
 
 
 def _cost_line(subjects: Sequence[Summary]) -> str:

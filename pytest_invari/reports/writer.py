@@ -1,4 +1,4 @@
-"""The end of ``--invari-json``: a report is written when the run is over, and a fault there costs only that.
+"""Files that are written when the run is over, and whose faults cost no more than the file.
 
 PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 """
@@ -12,18 +12,27 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.cache import why_unwritable
+from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
 from pytest_invari.reports.text import harmless
 from pytest_invari.usercode import user_code
 
-__all__ = ["ReportWriter", "write_at_the_end"]
+__all__ = ["Writer", "write_at_the_end"]
 
-NAME = "invari-report-writer"
+NAME = "invari-writer"
 
 
-def write_at_the_end(config: pytest.Config, path: Path | None, make: Callable[[], object]) -> None:
-    """Have the report that *make* gives written to *path* at the end of the run, but not by workers.
+def write_at_the_end(
+    config: pytest.Config,
+    switch: str,
+    path: Path | None,
+    make: Callable[[], Any],
+    encode: Callable[[Any], str],
+) -> None:
+    """Have what *make* gives written to *path* at the end of the run, but not by workers.
+
+    It is written as the text that *encode* makes of it, and not at all where it is None. *switch* is the
+    option that names the path.
 
     Raises:
         InvariError: that cannot be; told before anything runs.
@@ -31,31 +40,35 @@ def write_at_the_end(config: pytest.Config, path: Path | None, make: Callable[[]
     if path is None or hasattr(config, "workerinput"):
         return
     if not path.parent.is_dir():
-        raise InvariError(f"--invari-json={path}: there is no folder {path.parent}")
+        raise InvariError(f"{switch}={path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
         # Replacing /dev/null by a report would be thorough.
         kind = "a folder" if path.is_dir() else "no ordinary file"
-        raise InvariError(f"--invari-json={path}: that is {kind}")
+        raise InvariError(f"{switch}={path}: that is {kind}")
     if reason := why_unwritable(path.parent):
-        raise InvariError(f"--invari-json={path}: the folder cannot be written to ({reason})")
-    config.pluginmanager.register(ReportWriter(path, make), NAME)
+        raise InvariError(f"{switch}={path}: the folder cannot be written to ({reason})")
+    config.pluginmanager.register(Writer(switch, path, make, encode), f"{NAME}{switch}")
 
 
-class ReportWriter:
+class Writer:
     """Hooks that need no terminal. A fault is told after the summary, which may have taken hours to make."""
 
-    def __init__(self, path: Path, make: Callable[[], object]) -> None:
-        self._path, self._make = path, make
+    def __init__(
+        self, switch: str, path: Path, make: Callable[[], Any], encode: Callable[[Any], str]
+    ) -> None:
+        self._switch, self._path, self._make, self._encode = switch, path, make, encode
         self._fault = ""
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the report; a run that was a success is none when it fails."""
-        from pytest_invari.reports.json_report import write_report
-
+        """Write the file; a run that was a success is none when it fails."""
         try:
-            report: Any = self._make()
-            with user_code(f"--invari-json={self._path}: writing it"):
-                write_report(self._path, report)
+            made = self._make()
+            if made is None:
+                return
+            with user_code(f"{self._switch}={self._path}: writing it"):
+                text = self._encode(made)
+                with atomic_file(self._path) as temporary:
+                    temporary.write_text(text, encoding="utf-8")
         except InvariError as error:
             self._fault = harmless(f"ERROR: {error}")
             session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR

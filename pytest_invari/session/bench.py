@@ -13,14 +13,16 @@ from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pytest_invari.criteria.checks import Check
+    from pytest_invari.data.tasks import TaskSet
     from pytest_invari.lookup.registry import RerankerSpec
     from pytest_invari.measure.laboratory import Laboratory
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.records.manifest import Scalar
     from pytest_invari.statistics.interval import Interval
 
 __all__ = ["Bench"]
@@ -36,14 +38,21 @@ class Bench:
         checks: those of the run.
         strict: whether an undecided check fails.
         unselected: checks of the same suites that the user has not asked for; failures are judged among all.
+        changes: what is measured and not judged here.
     """
 
     def __init__(
-        self, laboratory: Laboratory, checks: Iterable[Check], strict: bool, unselected: Iterable[Check] = ()
+        self,
+        laboratory: Laboratory,
+        checks: Iterable[Check],
+        strict: bool,
+        unselected: Iterable[Check] = (),
+        changes: Iterable[Check] = (),
     ) -> None:
         self.strict = strict
         self._laboratory = laboratory
         self._checks = tuple(checks)
+        self._all = (*self._checks, *changes)
         self._subjects: dict[tuple[str, str, Plan], list[Check]] = {}
         for check in (*self._checks, *unselected):
             self._subjects.setdefault(_subject_of(check), []).append(check)
@@ -59,12 +68,12 @@ class Bench:
         Raises:
             InvariError: as :meth:`Laboratory.check`.
         """
-        for plan, check in {check.plan: check for check in self._checks}.items():
+        for plan, check in {check.plan: check for check in self._all}.items():
             with _written_at(_place_of_dataset(check), UnknownNameError):
                 self._laboratory.check_tasks(plan)
-        tested = {(check.reranker, check.plan) for check in self._checks}
+        tested = {(check.reranker, check.plan) for check in self._all}
         checked = set()
-        for check in self._checks:
+        for check in self._all:
             for spec in _specs(check):
                 subject = (spec, check.plan)
                 if subject not in checked:
@@ -99,6 +108,18 @@ class Bench:
         subject = self._subjects[_subject_of(check)]
         family = [self._judged(other).p_fail for other in subject if other.baseline == check.baseline]
         return with_multiplicity(found, [p for p in family if not math.isnan(p)], of=len(subject))
+
+    def measured(self, check: Check) -> Measured | str:
+        """What was measured of the check's reranker, or the fault that leaves nothing."""
+        return self._measure(check.reranker, check)
+
+    def tasks_of(self, check: Check) -> TaskSet:
+        """The tasks that the check's reranker is measured on, once :meth:`check` has been."""
+        return self._laboratory.tasks_of(check.reranker, check.plan)
+
+    def fingerprint(self, check: Check) -> Mapping[str, Scalar]:
+        """What the check's reranker, once measured, says of itself."""
+        return self._laboratory.fingerprint(check.reranker, check.plan)
 
     def _judged(self, check: Check) -> Judgement:
         """The judgement of a check by itself."""
@@ -156,7 +177,7 @@ class Bench:
             if subject not in self._measured:
                 continue
             if subject not in self._summaries:
-                wanted = [other.criterion.metric for other in self._checks if other.plan == check.plan]
+                wanted = [other.criterion.metric for other in self._all if other.plan == check.plan]
                 metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 self._summaries[subject] = summarise(

@@ -6,7 +6,7 @@ PYTEST_DONT_REWRITE: verdicts are composed messages, not asserts.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from pytest_invari.progress import preceded_by
 from pytest_invari.reports.results import carry, describe
 
 if TYPE_CHECKING:
+    from pytest_invari.baseline.gate import Gate
     from pytest_invari.criteria.checks import Check
     from pytest_invari.criteria.criterion import Judgement
     from pytest_invari.session.bench import Bench
@@ -44,26 +45,23 @@ class SuiteNode(pytest.Directory):
     ``--lf`` does not skip it as a file that did not fail.
     """
 
-    def __init__(self, *, checks: list[Check], bench: Bench, **keywords: Any) -> None:
+    def __init__(self, *, make: Callable[[SuiteNode], Iterator[CheckItem]], **keywords: Any) -> None:
         super().__init__(**keywords)
-        self._checks, self._bench = checks, bench
+        self._make = make
         # -k does not look at the names of directories.
         self.extra_keyword_matches.add(self.name)
 
     def collect(self) -> Iterator[CheckItem]:
-        """The suite's checks, in the order of the expansion."""
-        for check in self._checks:
-            yield CheckItem.from_parent(
-                self, name=check.name, nodeid=check.id, check=check, bench=self._bench
-            )
+        """The suite's items, in the order of the expansion."""
+        return self._make(self)
 
 
 class CheckItem(pytest.Item):
     """One check. ``nodeid`` is given, because pytest 9.2 would take the brackets apart."""
 
-    def __init__(self, *, check: Check, bench: Bench, **keywords: Any) -> None:
+    def __init__(self, *, check: Check, bench: Bench, gate: Gate, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.check, self._bench = check, bench
+        self.check, self._bench, self._gate = check, bench, gate
         self.judgement: Judgement | None = None
         self.add_marker("invari")
 
@@ -112,7 +110,7 @@ class CheckItem(pytest.Item):
         """What rides on the report to the controller; None when nothing was judged."""
         if self.judgement is None:
             return None
-        return carry(self.judgement, self._bench.summaries(self.check))
+        return carry(self.judgement, self._bench.summaries(self.check), self._gate.entries(self.check))
 
 
 @contextmanager

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
+from pytest_invari.baseline.book import ChangeBook
+from pytest_invari.baseline.changes import with_changes
+from pytest_invari.baseline.file import read_baseline, write_text
+from pytest_invari.baseline.gate import Gate
+from pytest_invari.baseline.items import ChangeItem
 from pytest_invari.criteria.checks import Expansion, expand, select, specs_in_ids
 from pytest_invari.criteria.suite import SUFFIX, Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.lookup.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
+from pytest_invari.reports.json_report import make_report, report_text
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
@@ -26,11 +32,11 @@ from pytest_invari.session.bench import Bench
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
-__all__ = ["SuitePlugin", "make_registry", "start"]
+__all__ = ["SuitePlugin", "make_registry", "model_settings", "named_rerankers", "start"]
 
 NAME = "invari-suite"
 
-_CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_]*\[.+-K\d+\]")
+_CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_@]*\[.+-K\d+\]")
 
 
 def start(config: pytest.Config) -> bool:
@@ -51,12 +57,19 @@ def start(config: pytest.Config) -> bool:
         registry = make_registry(config)
         expansion = _expand(config, suites, ids, settings, registry)
         bench = Bench(
-            _laboratory(settings, registry), expansion.checks, settings.strict, expansion.unselected
+            _laboratory(settings, registry),
+            expansion.checks,
+            settings.strict,
+            expansion.unselected,
+            expansion.changes,
         )
+        gate = Gate(bench, settings.compare, saves=settings.save is not None)
         if not hasattr(config, "workerinput"):
             bench.check()
-        plugin = SuitePlugin(config, settings, expansion, bench)
-        write_at_the_end(config, settings.json, plugin.report)
+            gate.check(expansion.changes)
+        plugin = SuitePlugin(config, settings, expansion, bench, gate)
+        write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
+        plugin.save_at_the_end()
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.pluginmanager.register(plugin, NAME)
@@ -65,6 +78,15 @@ def start(config: pytest.Config) -> bool:
 
 def make_registry(config: pytest.Config) -> Registry:
     """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
+
+    Raises:
+        InvariError: as :func:`named_rerankers`.
+    """
+    return Registry(config.rootpath, named_rerankers(config))
+
+
+def named_rerankers(config: pytest.Config) -> dict[str, object]:
+    """The rerankers that conftest hooks name.
 
     Raises:
         InvariError: a hook raises, gives something that is not a mapping, or a name that another has given.
@@ -82,15 +104,19 @@ def make_registry(config: pytest.Config) -> Registry:
             if name in named:
                 raise InvariError(f"hook pytest_invari_rerankers: {name!r} is given by two implementations")
             named[name] = value
-    return Registry(config.rootpath, named)
+    return named
 
 
 class SuitePlugin:
     """Hooks of a run with a suite. All state of the run hangs on this object."""
 
-    def __init__(self, config: pytest.Config, settings: Settings, expansion: Expansion, bench: Bench) -> None:
-        self._config, self._settings, self._expansion, self._bench = config, settings, expansion, bench
-        self._book = ResultBook({check.id: check for check in expansion.checks})
+    def __init__(
+        self, config: pytest.Config, settings: Settings, expansion: Expansion, bench: Bench, gate: Gate
+    ) -> None:
+        self._config, self._settings, self._expansion = config, settings, expansion
+        self._bench, self._gate = bench, gate
+        self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
+        self._changes = ChangeBook(expansion.changes)
         self._interruption = ""
 
     def pytest_report_header(self) -> str:
@@ -98,9 +124,13 @@ class SuitePlugin:
         chosen = dict.fromkeys(
             f"{check.suite.name} ({check.profile.name}: {check.plan.views} views of "
             f"{'all queries' if check.plan.queries is None else counted(check.plan.queries, 'query')})"
-            for check in self._expansion.checks
+            for check in self._expansion.items
         )
-        return printable(f"invari: {', '.join(chosen)}; {counted(len(self._expansion.checks), 'check')}")
+        compared = counted(len(self._expansion.changes), "comparison")
+        more = f", {compared} with {self._settings.compare}" if self._expansion.changes else ""
+        return printable(
+            f"invari: {', '.join(chosen)}; {counted(len(self._expansion.checks), 'check')}{more}"
+        )
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
@@ -109,18 +139,31 @@ class SuitePlugin:
         """Append the suites to what the session collects from paths."""
         report = yield
         if isinstance(collector, pytest.Session) and report.passed:
-            for name in dict.fromkeys(check.suite.name for check in self._expansion.checks):
+            for name in dict.fromkeys(check.suite.name for check in self._expansion.items):
                 report.result.append(
                     SuiteNode.from_parent(
                         collector,
                         name=name,
                         nodeid=name,
                         path=self._config.rootpath,
-                        checks=[check for check in self._expansion.checks if check.suite.name == name],
-                        bench=self._bench,
+                        make=self._items,
                     )
                 )
         return report
+
+    def _items(self, node: SuiteNode) -> Iterator[CheckItem]:
+        """A suite's checks, then its comparisons with a baseline."""
+        for kind, checks in ((CheckItem, self._expansion.checks), (ChangeItem, self._expansion.changes)):
+            for check in checks:
+                if check.suite.name == node.name:
+                    yield kind.from_parent(
+                        node,
+                        name=check.name,
+                        nodeid=check.id,
+                        check=check,
+                        bench=self._bench,
+                        gate=self._gate,
+                    )
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -138,6 +181,7 @@ class SuitePlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the results; in the controller of pytest-xdist these are the workers'."""
         self._book.add(report)
+        self._changes.add(report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -173,21 +217,44 @@ class SuitePlugin:
         Raises:
             InvariError: a hook that may change it raises.
         """
-        from pytest_invari.reports.json_report import make_report
-
         report = make_report(
-            self._book.results, self._book.subjects, self._expansion.left_out, self._settings
+            self._book.results,
+            self._changes.report(),
+            self._book.subjects,
+            self._expansion.left_out,
+            self._settings,
         )
         with user_code("hook pytest_invari_update_report"):
             self._config.hook.pytest_invari_update_report(config=self._config, report=report)
         return report
 
+    def save_at_the_end(self) -> None:
+        """Have what was measured written as a baseline, beside what is in the file and was not measured.
+
+        Raises:
+            InvariError: the file is something else, or cannot be written.
+        """
+        path = self._settings.save
+        if path is None:
+            return
+        write_at_the_end(
+            self._config,
+            "--invari-save",
+            path,
+            lambda: self._changes.merged(path) if self._changes.measured else None,
+            write_text,
+        )
+        if path.exists():
+            read_baseline(path)
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari."""
         from pytest_invari.reports.terminal import write_section
 
-        if self._book.results:
-            write_section(terminalreporter, self._book, self._expansion.left_out, self._settings)
+        if self._book.results or self._changes.results:
+            write_section(
+                terminalreporter, self._book, self._changes, self._expansion.left_out, self._settings
+            )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:
@@ -196,7 +263,7 @@ class SuitePlugin:
             return None
         from pytest_invari.session.scheduling import SubjectScheduling
 
-        scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.checks}
+        scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.items}
         return SubjectScheduling(config, log, scopes)
 
 
@@ -238,13 +305,24 @@ def _expand(
             f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
         )
     expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
+    if settings.compare is not None:
+        expansion = with_changes(expansion, settings.margin)
+    elif config.getoption("invari_margin") is not None:
+        raise InvariError(
+            "--invari-margin needs --invari-compare=FILE, the baseline that may be missed by it"
+        )
     return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
 
 
 def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
     if settings.replay and settings.records is None:
         raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
-    model = ModelSettings(
+    return Laboratory(registry, model_settings(settings), records=settings.records, replay=settings.replay)
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    """What the user chose for the language model."""
+    return ModelSettings(
         model=settings.model,
         device=settings.device,
         dtype=settings.dtype,
@@ -252,7 +330,6 @@ def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
         trust_remote_code=settings.trust_remote_code,
         calibrate=settings.calibrate,
     )
-    return Laboratory(registry, model, records=settings.records, replay=settings.replay)
 
 
 def _take(config: pytest.Config, ours: Any) -> list[str]:

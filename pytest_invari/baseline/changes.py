@@ -1,0 +1,84 @@
+"""From the checks of a run to its changes: each metric of a subject, to be compared with stored values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from pytest_invari.criteria.checks import AT_BASELINE, Check, Expansion, LeftOut
+from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.errors import InvariError
+
+__all__ = ["Change", "entry_id", "reported", "with_changes"]
+
+
+@dataclass(frozen=True)
+class Change(Check):
+    """The metric of a check, compared with its stored values; it may be worse by ``margin``."""
+
+    margin: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The item's name: ``loc@baseline[sgs-movielens_small-K10]``."""
+        return f"{self.criterion.name}{AT_BASELINE}[{self.subject}]"
+
+
+def with_changes(expansion: Expansion, margin: float | None) -> Expansion:
+    """The same with every subject's changes: those of its criteria, then of the suite's reported metrics.
+
+    Args:
+        expansion: of the suites.
+        margin: in place of each criterion's own.
+
+    Raises:
+        InvariError: a criterion has the name of a reported metric and measures another.
+    """
+    changes: dict[str, Change] = {}
+    left_out = list(expansion.left_out)
+    for check in (*expansion.checks, *_reports(expansion)):
+        # Only the reranker under test is compared, so that another baseline need not be loaded.
+        values = {each.name: getattr(check, each.name) for each in fields(Check)} | {"baseline": None}
+        allowed = check.criterion.regression_margin if margin is None else margin
+        change = Change(**values, margin=allowed)
+        if check.criterion.metric.kind == "analysis":
+            reason = "a finding of an analysis has no value for each query"
+            name = f"{check.criterion.name}{AT_BASELINE}"
+            left_out.append(LeftOut(check.suite.name, name, check.subject, reason))
+        elif change.id in changes:
+            raise InvariError(
+                f"{check.criterion.place}: criterion {check.criterion.name!r} has the name of a metric under "
+                "report; rename it"
+            )
+        else:
+            changes[change.id] = change
+    return replace(expansion, changes=tuple(changes.values()), left_out=tuple(left_out))
+
+
+def reported(check: Check) -> list[Check]:
+    """The suite's reported metrics of a check's subject, as criteria that demand nothing.
+
+    A metric whose top is longer than the lists is left out, as in the table.
+    """
+    return [
+        replace(
+            check,
+            baseline=None,
+            criterion=Criterion(
+                metric.name, metric, "at_least", metric.low, check.suite.place("suite", "report")
+            ),
+        )
+        for metric in check.suite.report
+        if (metric.top or 1) <= check.plan.k
+    ]
+
+
+def entry_id(check: Check) -> str:
+    """By what a metric of a subject is known in a baseline: ``recsys26::loc[sgs-movielens_small-K10]``."""
+    return f"{check.suite.name}::{check.criterion.metric.name}[{check.subject}]"
+
+
+def _reports(expansion: Expansion) -> list[Check]:
+    """The reported metrics of each subject that no criterion of it measures."""
+    subjects = {(check.suite.name, check.subject): check for check in expansion.checks}
+    measured = {entry_id(check) for check in expansion.checks}
+    return [each for check in subjects.values() for each in reported(check) if entry_id(each) not in measured]

@@ -1,0 +1,148 @@
+"""The gate of one process: what its bench measured beside a baseline, and what a new one is to store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_invari.baseline.changes import entry_id, reported
+from pytest_invari.baseline.file import read_baseline
+from pytest_invari.baseline.outcomes import missing
+from pytest_invari.errors import InvariError
+from pytest_invari.records.manifest import Scalar, describe_environment, describe_tasks, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pytest_invari.baseline.changes import Change
+    from pytest_invari.baseline.file import Entry
+    from pytest_invari.baseline.outcomes import Comparison
+    from pytest_invari.criteria.checks import Check
+    from pytest_invari.data.tasks import TaskSet
+    from pytest_invari.session.bench import Bench
+
+__all__ = ["Gate"]
+
+# The parts of a plan that decide what the values of a metric are.
+_PLAN = ("views", "view_seed", "include_canonical", "labels", "blind_ids", "ties", "on_failure")
+
+
+class Gate:
+    """What the items of a run share.
+
+    Args:
+        bench: where subjects are measured.
+        path: the baseline to compare with, where there is one.
+        saves: whether what is measured is to be stored.
+
+    Raises:
+        InvariError: the baseline cannot be read.
+    """
+
+    def __init__(self, bench: Bench, path: Path | None, saves: bool) -> None:
+        self._bench, self._path, self._saves = bench, path, saves
+        self._stored: dict[str, Entry] = {} if path is None else read_baseline(path)
+        self._given: set[str] = set()
+
+    def check(self, changes: Iterable[Change]) -> None:
+        """Refuse stored values of other queries, views or rules, once the bench has checked the subjects.
+
+        Raises:
+            InvariError: which entry of the file, and what differs.
+        """
+        for change in changes:
+            entry = self._stored.get(entry_id(change))
+            if entry is None:
+                continue
+            tasks = self._bench.tasks_of(change)
+            expected = _fit(change, tasks)
+            stored = {key: value for key, value in entry.made.items() if key in expected}
+            unlike = differences(stored, expected)
+            where = f"{self._path}: {entry_id(change)}"
+            if unlike:
+                told = "; ".join(f"{key} {how}" for key, how in unlike.items())
+                raise InvariError(
+                    f"{where} does not fit this run: {told}; run as it was made, or make it anew with "
+                    f"--invari-save={self._path}"
+                )
+            asked = {task.query_id for task in tasks.tasks}
+            if odd := sorted(asked ^ entry.queries.keys()):
+                has = "a value" if odd[0] in entry.queries else "no value"
+                raise InvariError(
+                    f"{where} was changed after it was written: it has {has} for query {odd[0]!r}; make it "
+                    f"anew with --invari-save={self._path}"
+                )
+
+    def comparison(self, change: Change) -> Comparison:
+        """Measure, unless another item of the same subject has, and compare."""
+        entry = self._stored.get(entry_id(change))
+        if entry is None:
+            return missing(
+                f"{self._path} has no entry {entry_id(change)}; add it with --invari-save={self._path}"
+            )
+        measured = self._bench.measured(change)
+        if isinstance(measured, str):
+            return missing(measured)
+        from pytest_invari.baseline.comparison import compare
+
+        try:
+            return compare(change, measured, entry)
+        except InvariError as error:
+            return missing(f"{self._path}: {entry_id(change)}: {error}")
+
+    def entries(self, check: Check) -> dict[str, Any]:
+        """What a baseline stores of a measured check and of its subject's reported metrics, each once.
+
+        They are plain values that survive pytest-xdist's transport. What could not be measured is not there.
+        """
+        found: dict[str, Any] = {}
+        if not self._saves:
+            return found
+        from pytest_invari.baseline.comparison import values_of
+
+        for each in (check, *reported(check)):
+            name, metric = entry_id(each), each.criterion.metric
+            measured = None if name in self._given else self._bench.measured(each)
+            if measured is None or isinstance(measured, str) or metric.kind == "analysis":
+                continue
+            self._given.add(name)
+            made = self._made(each, measured.tasks)
+            found[name] = {"made": made, "queries": values_of(measured, metric.name)}
+        return found
+
+    def _made(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
+        """Everything that the values were made from; no path, host or time."""
+        reranker = self._bench.fingerprint(check)
+        models = {
+            f"reranker.{key}": value
+            for key, value in reranker.items()
+            if key.rpartition(".")[2] in ("model", "revision")
+        }
+        environment = describe_environment()
+        return {
+            **_fit(check, tasks),
+            **models,
+            **{f"version.{name}": value for name, value in environment.items() if name != "machine"},
+            "reranker": check.shown_reranker,
+            "reranker_sha256": _sha256(reranker),
+            "suite_sha256": check.suite.sha256,
+        }
+
+
+def _fit(check: Check, tasks: TaskSet) -> dict[str, Scalar]:
+    """What stored values and new ones must have in common to be compared."""
+    plan = check.plan
+    described = describe_tasks(tasks)
+    return {
+        "tasks_sha256": described["tasks_sha256"],
+        "plan.queries": described["queries"],
+        "plan.k": plan.k,
+        "plan.bank": " ".join(plan.bank),
+        **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
+    }
+
+
+def _sha256(values: object) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
