@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_invari import hookspecs
 from pytest_invari.options import add_alias, add_options, require_suite
+
+if TYPE_CHECKING:
+    from pytest_invari.testing.studies import Studies
 
 __all__: list[str] = []
 
@@ -71,6 +75,14 @@ def pytest_configure(config: pytest.Config) -> None:
         if start(config):
             return
     require_suite(config)
+
+
+@pytest.fixture(scope="session")
+def invari(pytestconfig: pytest.Config) -> Studies:
+    """Build studies, as in invari.study(reranker, tasks, views), with assertions about their figures."""
+    from pytest_invari.testing.studies import make_studies
+
+    return make_studies(pytestconfig)
 
 
 def _may_be_ours(argument: str) -> bool:

@@ -89,7 +89,10 @@ def test_commands_do_what_the_page_says(project: pytest.Pytester, page: Path) ->
             assert done.ret == 0, f"{command}: {done.stderr.str()}"
         else:
             assert program == "pytest"
-            measures_and_reports(project, command, arguments)
+            if all(argument.endswith(".py") for argument in arguments):
+                assert project.runpytest_subprocess(*arguments, "-W", "error").ret == 0
+            else:
+                measures_and_reports(project, command, arguments)
 
 
 def measures_and_reports(project: pytest.Pytester, command: str, arguments: list[str]) -> None:

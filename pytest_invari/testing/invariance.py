@@ -1,0 +1,205 @@
+"""The assertion that a reranker does not depend on the order; it shows the smallest witness when it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import count, permutations
+
+from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.lookup.adapt import make_reranker
+from pytest_invari.lookup.registry import Build, ModelSettings, Registry
+from pytest_invari.measure.observe import request_for
+from pytest_invari.measure.views import View, shuffled
+from pytest_invari.members import check_reranker, prepare_reranker
+from pytest_invari.protocol import Candidate, Ranking, rank_all
+from pytest_invari.reports.text import printable
+from pytest_invari.testing.given import as_tasks
+from pytest_invari.usercode import shortened
+from pytest_invari.witness import LEAST_CALLS, Order, Witness, find_witness
+
+__all__ = ["OrderDependentError", "assert_permutation_invariant"]
+
+VIEWS = 8
+"""Orders of each list, where nothing else is asked for."""
+
+
+class OrderDependentError(AssertionError):
+    """A reranker that ranks two orders of the same candidates differently, as its ``witness`` shows."""
+
+    __module__ = "builtins"
+
+    def __init__(self, message: str, witness: Witness) -> None:
+        super().__init__(message)
+        self.witness = witness
+
+
+def assert_permutation_invariant(
+    reranker: object,
+    tasks: TaskSet | Iterable[Task],
+    *,
+    views: int = VIEWS,
+    orders: Iterable[Sequence[str]] = (),
+    max_calls: int = 1000,
+) -> None:
+    """Fail when two orders of one list are ranked differently, and show the smallest witness of it.
+
+    Args:
+        reranker: a function ``(context, texts)``, an object with ``rank(request)``, a class or factory that
+            makes one, or a name as on the command line.
+        tasks: the lists; equal scores count as ranked, in the order that the ranking gave them.
+        views: orders of each list: its own, the reverse, and drawn ones; all there are when they are fewer.
+        orders: ids in further orders, each for the lists that have exactly these candidates.
+        max_calls: the most lists that are ranked, the search for the witness included. What the orders leave
+            of them makes the witness smaller.
+
+    Raises:
+        OrderDependentError: the reranker is order-dependent; an AssertionError.
+        AssertionError: a ranking failed, or no list has two candidates, so that nothing is known.
+        InvariError: the reranker cannot be made, or *max_calls* does not even allow for the orders.
+    """
+    __tracebackhide__ = True
+    taken = [task for task in as_tasks(tasks).tasks if len(task.candidates) > 1]
+    if not taken:
+        raise AssertionError("nothing measured: no list has two candidates")
+    wanted = _wanted(taken, views, [tuple(order) for order in orders])
+    needed = sum(map(len, wanted)) + LEAST_CALLS
+    if max_calls < needed:
+        raise InvariError(
+            f"max_calls = {max_calls}: the orders of {counted(len(taken), 'list')} and the search for a "
+            f"witness take at least {needed}; give fewer tasks, fewer views or more calls"
+        )
+    shower = _Shower(reranker, taken)
+    for task, some in zip(taken, wanted, strict=True):
+        known: dict[Order, Order] = {}
+        for order in some:
+            known[order] = shower.certainly_rank(task, order)
+            if known[order] != known[some[0]]:
+                rank = partial(shower.rank, task)
+                witness = find_witness(rank, some[0], order, max_calls - shower.calls, known)
+                assert witness is not None
+                raise OrderDependentError(_message(shower.expression, task, witness), witness)
+
+
+class _Shower:
+    """Shows lists to a reranker and counts."""
+
+    def __init__(self, reranker: object, tasks: Sequence[Task]) -> None:
+        registry = Registry()
+        longest = max(len(task.candidates) for task in tasks)
+        build = Build(ModelSettings(), TaskSet.of("tasks", tasks), longest, registry)
+        self.expression = _expression(reranker)
+        who = f"reranker {self.expression}"
+        # Without a look at the names that there are, which takes longer than Hypothesis has for an example.
+        self._reranker = (
+            registry.build(reranker, build)
+            if isinstance(reranker, str)
+            else make_reranker(reranker, build, {}, who)
+        )
+        check_reranker(self._reranker, who)
+        prepare_reranker(self._reranker, who)
+        self.calls = 0
+
+    def rank(self, task: Task, shown: Order) -> Order | None:
+        """The ids best first; None where the ranking failed."""
+        ranking = self._ranking(task, shown)
+        return None if ranking.status == "failed" else tuple(ranking.order)
+
+    def certainly_rank(self, task: Task, shown: Order) -> Order:
+        """The same, where a failure fails the assertion."""
+        __tracebackhide__ = True
+        ranking = self._ranking(task, shown)
+        if ranking.status == "failed":
+            raise AssertionError(
+                printable(f"no ranking of query {task.query_id!r} in order {list(shown)}: {ranking.fault}")
+            )
+        return tuple(ranking.order)
+
+    def _ranking(self, task: Task, shown: Order) -> Ranking:
+        self.calls += 1
+        (ranking,) = rank_all(self._reranker, [request_for(task, View("", shown))])
+        return ranking
+
+
+def _wanted(tasks: Sequence[Task], views: int, further: Sequence[Order]) -> list[list[Order]]:
+    """The orders in which each list is shown, its own first."""
+    known = {frozenset(task.ids) for task in tasks}
+    for order in further:
+        if frozenset(order) not in known or len(set(order)) < len(order):
+            raise InvariError(f"orders: {list(order)} is no order of any of the lists")
+    if views < 2:
+        raise InvariError(f"{counted(views, 'view')} asked for; a comparison needs at least 2")
+    return [
+        _orders(task, views, [order for order in further if set(order) == set(task.ids)]) for task in tasks
+    ]
+
+
+def _orders(task: Task, views: int, further: Iterable[Order]) -> list[Order]:
+    found = dict.fromkeys([task.ids, *further])
+    if math.factorial(len(task.ids)) <= views:
+        return list(dict.fromkeys([*found, *permutations(task.ids)]))
+    drawn = {task.ids: None, task.ids[::-1]: None}
+    for draw in count():
+        if len(drawn) >= views:
+            return list(dict.fromkeys([*found, *drawn]))
+        drawn[shuffled(task.ids, "order", task.query_id, draw)] = None
+    raise AssertionError("unreachable")
+
+
+def _message(reranker: str, task: Task, witness: Witness) -> str:
+    """The two orders, the two rankings, and a line of Python that shows them again."""
+    one, other = witness.orders
+    least = _part(task, one)
+    lines = [f"  {candidate.id!r}: {shortened(candidate.text)}" for candidate in least.candidates]
+    lines += [
+        f"  {list(order)} is ranked {list(ranking)}"
+        for order, ranking in zip(witness.orders, witness.rankings, strict=True)
+    ]
+    pair = f"{witness.preferred!r} above {witness.other!r}"
+    if witness.is_noise:
+        head = f"query {task.query_id!r}: the same order is ranked in two ways, once with {pair}"
+        lines.append("  this is noise and no effect of order: fix the seed, or the temperature, first")
+    else:
+        head = (
+            f"query {task.query_id!r}: {len(one)} candidates in two orders that differ at {witness.moved} "
+            f"positions, and only one ranking has {pair}"
+        )
+        if witness.is_smallest and len(one) > 2:
+            lines.append("  every shorter list is ranked alike in all its orders")
+        lines.append(f"  to see it again: {_line(reranker, least, other)}")
+    return "\n".join(printable(line) for line in [head, *lines])
+
+
+def _part(task: Task, ids: Order) -> Task:
+    """The same query with these candidates alone, in this order."""
+    by_id = {candidate.id: candidate for candidate in task.candidates}
+    return Task(task.query_id, task.context, tuple(by_id[item] for item in ids))
+
+
+def _line(reranker: str, task: Task, order: Order) -> str:
+    """Python that asserts on one list, with an order that would not be among the drawn ones for certain."""
+    names = ["Candidate", "Context", *(["HistoryEntry"] if task.context.history else []), "Task"]
+    candidates = ", ".join(_candidate(each) for each in task.candidates)
+    history = ", ".join(f"HistoryEntry({each.text!r}, {each.rating!r})" for each in task.context.history)
+    context = f"Context({task.context.text!r}{f', ({history},)' if history else ''})"
+    further = "" if math.factorial(len(order)) <= VIEWS else f", orders=[{order!r}]"
+    return (
+        f"from pytest_invari.testing import {', '.join(names)}, assert_permutation_invariant; "
+        f"assert_permutation_invariant({reranker}, "
+        f"[Task({task.query_id!r}, {context}, ({candidates}))]{further})"
+    )
+
+
+def _candidate(candidate: Candidate) -> str:
+    meta = f", {dict(candidate.meta)!r}" if candidate.meta else ""
+    return f"Candidate({candidate.id!r}, {candidate.text!r}{meta})"
+
+
+def _expression(reranker: object) -> str:
+    """What stands for the reranker in a line of Python: its name where it has one."""
+    if isinstance(reranker, str):
+        return repr(reranker)
+    name = getattr(reranker, "__name__", "")
+    return name if name.isidentifier() else "reranker"

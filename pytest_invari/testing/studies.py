@@ -1,0 +1,161 @@
+"""The fixture ``invari``: it builds studies, and puts what they found on the reports of the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_invari.criteria.suite_keys import SUITE
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.measure.laboratory import Laboratory
+from pytest_invari.measure.plan import OnFailure, Plan, Ties
+from pytest_invari.options import read_settings
+from pytest_invari.protocol import LabelBinding
+from pytest_invari.session.suite_plugin import model_settings, named_rerankers
+from pytest_invari.testing.given import GivenRegistry, Tasks
+from pytest_invari.testing.study import Rules, Study, WithoutInternals
+from pytest_invari.testing.verdicts import CriterionNotMetError
+
+__all__ = ["Notes", "Studies", "make_studies"]
+
+# A suite's own defaults.
+_DEFAULTS: dict[str, Any] = {key.name: key.default for key in SUITE}
+
+
+class Studies:
+    """Builds studies. What they measure is kept for the session: the same arguments are measured once."""
+
+    def __init__(self, laboratory: Laboratory, registry: GivenRegistry, notes: Notes, strict: bool) -> None:
+        self._laboratory, self._registry = laboratory, registry
+        self._notes, self._strict = notes, strict
+
+    def study(
+        self,
+        reranker: object,
+        tasks: Tasks,
+        views: int,
+        k: int | None = None,
+        queries: int | None = None,
+        seed: int = 0,
+        *,
+        include_canonical: bool = False,
+        on_failure: OnFailure = "strict",
+        ties: Ties = "broken",
+        labels: LabelBinding = "item",
+        blind_ids: bool = False,
+        min_queries: int | None = None,
+        max_undefined: float | None = None,
+        strict: bool | None = None,
+    ) -> Study:
+        """A study of *reranker* on *tasks*, each list shown in *views* orders.
+
+        Args:
+            reranker: a name as on the command line, a function ``(context, texts)``, an object with
+                ``rank(request)``, or a class or factory that makes one.
+            tasks: a task file's path, a data set's name, a :class:`TaskSet`, or a list of :class:`Task`.
+            views: the number of orders, 2 at least.
+            k: the length of the lists; that of the tasks' own where they tell it.
+            queries: the first this many; all of them without it.
+            seed: another seed draws other orders.
+            include_canonical: this and the next ones mean what a suite's keys of these names mean.
+            on_failure: see there.
+            ties: see there.
+            labels: see there.
+            blind_ids: see there.
+            min_queries: see there.
+            max_undefined: see there.
+            strict: whether an undecided assertion fails; that of the run (``--invari-strict``) without it.
+
+        Raises:
+            InvariError: reranker or tasks are unknown or cannot be read, or the lists have too few orders.
+        """
+        __tracebackhide__ = True
+        with WithoutInternals():
+            _require(views >= 2, f"{counted(views, 'view')} asked for; a comparison needs at least 2")
+            _require(queries is None or queries >= 1, f"{queries} queries asked for; ask for at least 1")
+            spec = self._registry.spec(reranker)
+            dataset, length = self._registry.dataset(tasks, k)
+            plan = Plan(
+                dataset=dataset,
+                k=length,
+                queries=queries,
+                views=views,
+                view_seed=seed,
+                include_canonical=include_canonical,
+                on_failure=on_failure,
+                ties=ties,
+                labels=labels,
+                blind_ids=blind_ids,
+            )
+            self._laboratory.check(spec, plan)
+        rules = Rules(
+            _DEFAULTS["min_queries"] if min_queries is None else min_queries,
+            _DEFAULTS["max_undefined"] if max_undefined is None else max_undefined,
+            self._strict if strict is None else strict,
+        )
+        return Study(self._laboratory, spec, plan, rules, self._notes.add)
+
+
+class Notes:
+    """What the studies of a test found, until its report is made: a section ``invari`` and user properties.
+
+    It is a plugin of a run that uses the fixture. The line of a failed criterion is shown as it is, so that
+    summaries and JUnit begin with the figure.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, dict[str, Any]] = {}
+
+    def add(self, line: str, values: dict[str, Any]) -> None:
+        """Take note of a verdict; of the same one once."""
+        self._lines[line] = values
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put what was noted since the last report on this one."""
+        if self._lines:
+            item.add_report_section(call.when, "invari", "\n".join(self._lines) + "\n")
+            texts = [json.dumps(values, allow_nan=False) for values in self._lines.values()]
+            item.user_properties.extend(("invari", text) for text in texts)
+            self._lines = {}
+        report = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, CriterionNotMetError):
+            _begin_with_the_figure(report.longrepr, call.excinfo.value)
+        return report
+
+
+def make_studies(config: pytest.Config) -> Studies:
+    """What the fixture gives, with its plugin registered.
+
+    Raises:
+        InvariError: a conftest's hook, or an ini key that sets the language model, is wrong.
+    """
+    __tracebackhide__ = True
+    with WithoutInternals():
+        try:
+            settings = read_settings(config)
+        except pytest.UsageError as error:
+            raise InvariError(str(error)) from None
+        registry = GivenRegistry(config.rootpath, named_rerankers(config))
+    notes = Notes()
+    config.pluginmanager.register(notes, "invari-notes")
+    laboratory = Laboratory(registry, model_settings(settings), show_progress=False)
+    return Studies(laboratory, registry, notes, settings.strict)
+
+
+def _begin_with_the_figure(shown: Any, error: CriterionNotMetError) -> None:
+    crash = getattr(shown, "reprcrash", None)
+    if crash is not None:
+        crash.message = str(error)
+    for entry in getattr(getattr(shown, "reprtraceback", None), "reprentries", ()):
+        entry.lines[:] = [line.replace(f"{type(error).__name__}: ", "", 1) for line in entry.lines]
+
+
+def _require(is_so: bool, message: str) -> None:
+    if not is_so:
+        raise InvariError(message)

@@ -1,0 +1,270 @@
+"""A study: one reranker on one task set in several orders, its figures, and assertions about them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_invari.criteria.checks import dataset_label
+from pytest_invari.criteria.criterion import Comparison, Criterion, Judgement, Place, judge
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.measure.views import described
+from pytest_invari.metrics import Metric, parse_metric
+from pytest_invari.redaction import without_secrets
+from pytest_invari.reports.results import table_metrics, verdict_line
+from pytest_invari.reports.text import harmless
+from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_invari.lookup.registry import RerankerSpec
+    from pytest_invari.measure.laboratory import Laboratory
+    from pytest_invari.measure.measured import Measured
+    from pytest_invari.measure.plan import Plan
+    from pytest_invari.statistics import Interval
+
+__all__ = ["Rules", "Study", "WithoutInternals"]
+
+# A failing assertion is shown at its line by pytest itself.
+_IN_A_TEST = Place(Path("test"), 1)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a criterion is decided, as a suite's keys say it; where it is *strict*, undecided fails."""
+
+    min_queries: int
+    max_undefined: float
+    strict: bool
+
+
+class Study:
+    """What the fixture ``invari`` gives. It ranks when the first figure is asked for, and only then.
+
+    Args:
+        laboratory: where it is measured, shared by all studies of the session.
+        reranker: the reranker.
+        plan: on what it is measured.
+        rules: when a criterion is decided.
+        note: is told of each verdict, a line and plain values.
+    """
+
+    def __init__(
+        self,
+        laboratory: Laboratory,
+        reranker: RerankerSpec,
+        plan: Plan,
+        rules: Rules,
+        note: Callable[[str, dict[str, Any]], None],
+    ) -> None:
+        self._laboratory, self._reranker, self.plan = laboratory, reranker, plan
+        self._rules, self._note = rules, note
+
+    @property
+    def name(self) -> str:
+        """What was measured, for people: ``zero_shot on tasks, 20 views of lists of 6``."""
+        dataset = dataset_label(self.plan.dataset)
+        return f"{self.reranker} on {dataset}, {counted(self.plan.views, 'view')} of lists of {self.plan.k}"
+
+    @property
+    def reranker(self) -> str:
+        """The reranker's name, without secrets in its options."""
+        return without_secrets(self._reranker.label)
+
+    @property
+    def measured(self) -> Measured:
+        """Everything that was measured.
+
+        Raises:
+            InvariError: the reranker or the tasks cannot be loaded.
+        """
+        __tracebackhide__ = True
+        with WithoutInternals():
+            return self._laboratory.measure(self._reranker, self.plan)
+
+    def interval(self, metric: str) -> Interval:
+        """A metric's estimate over queries with its 95 % interval.
+
+        Raises:
+            InvariError: there is no such metric, or as :attr:`measured`.
+        """
+        __tracebackhide__ = True
+        with WithoutInternals():
+            self._metric(metric)
+            return self.measured.interval(metric)
+
+    def frame(self, *metrics: str) -> pd.DataFrame:
+        """The metrics of each query: a row a query, by its id; a column a metric, NaN where it is undefined.
+
+        Without *metrics* those are taken that every suite reports. Metrics that have one value for all
+        queries together, as exposure deviation, have no column.
+
+        Raises:
+            InvariError: pandas is missing, a metric has no value per query, or as :attr:`measured`.
+        """
+        __tracebackhide__ = True
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InvariError("frame() needs pandas: pip install 'pytest-invari[analysis]'") from None
+        with WithoutInternals():
+            for name in metrics:
+                if self._metric(name).kind != "per_query":
+                    raise InvariError(f"{name} has no value per query; interval({name!r}) has the one of all")
+            chosen = metrics or [
+                name for name in table_metrics(self.plan, ()) if parse_metric(name).kind == "per_query"
+            ]
+            measured = self.measured
+            columns = {name: measured.metric(name).values for name in chosen}  # type: ignore[union-attr]
+            return pd.DataFrame(columns, index=pd.Index(measured.query_ids, name="query_id"))
+
+    def assert_at_least(self, metric: str, bound: float, *, strict: bool | None = None) -> None:
+        """Fail unless the metric may be *bound* or more; see :meth:`assert_better_than` for the verdicts."""
+        __tracebackhide__ = True
+        self._assert("at_least", metric, bound, None, strict)
+
+    def assert_at_most(self, metric: str, bound: float, *, strict: bool | None = None) -> None:
+        """Fail unless the metric may be *bound* or less; see :meth:`assert_better_than` for the verdicts."""
+        __tracebackhide__ = True
+        self._assert("at_most", metric, bound, None, strict)
+
+    def assert_not_worse_than(
+        self, other: Study, metric: str, *, margin: float, strict: bool | None = None
+    ) -> None:
+        """Fail when the metric is worse than *other*'s by over *margin*; see :meth:`assert_better_than`."""
+        __tracebackhide__ = True
+        self._assert("not_worse_than", metric, margin, other, strict)
+
+    def assert_better_than(
+        self, other: Study, metric: str, *, by: float = 0.0, strict: bool | None = None
+    ) -> None:
+        """Fail when the metric is not better than *other*'s by *by*, on the same queries and views.
+
+        The 95 % interval decides, here that of the paired difference. Wholly on the right side of the bound
+        it passes, wholly on the wrong one it fails, as it does when nothing was measured. Where it holds the
+        bound, the assertion is undecided: it passes with an :class:`InvariUndecidedWarning`, or fails if it
+        is *strict*, which is by default what the run is (``--invari-strict``).
+
+        Raises:
+            CriterionNotMetError: it fails; an AssertionError whose line begins with the figure.
+            InvariError: there is no such metric, it looks at more places than the lists have, the bound is
+                no number, or the two studies differ in more than the reranker.
+        """
+        __tracebackhide__ = True
+        self._assert("better_than", metric, by, other, strict)
+
+    def _assert(
+        self, comparison: Comparison, metric: str, value: float, other: Study | None, strict: bool | None
+    ) -> None:
+        __tracebackhide__ = True
+        with WithoutInternals():
+            criterion = self._criterion(comparison, metric, value)
+            if other is not None:
+                self._require_same_plan(other)
+            judgement = self._judge(criterion, other)
+        line = verdict_line(
+            criterion,
+            judgement,
+            k=self.plan.k,
+            baseline=other.reranker if other else "",
+            min_queries=self._rules.min_queries,
+        )
+        self._note(f"{judgement.verdict}: {self.name}: {line}", self._values(criterion, judgement, other))
+        if judgement.verdict == "fail":
+            raise CriterionNotMetError(line)
+        if judgement.verdict == "undecided":
+            if self._rules.strict if strict is None else strict:
+                raise CriterionNotMetError(f"{line}; undecided fails where it is strict")
+            warnings.warn(InvariUndecidedWarning(line), stacklevel=3)
+
+    def _judge(self, criterion: Criterion, other: Study | None) -> Judgement:
+        for study in filter(None, (self, other)):
+            faults = study._faults()
+            if faults and self.plan.on_failure == "strict" and criterion.metric.family != "invalid_view_rate":
+                bound = criterion.limit(self.plan.k).value
+                return Judgement("fail", bound, reason=f"nothing measured: {faults}")
+        faults = self._faults()
+        name = criterion.metric.name
+        interval = self.measured.difference(other.measured, name) if other else self.measured.interval(name)
+        return judge(
+            criterion,
+            interval,
+            k=self.plan.k,
+            min_queries=self._rules.min_queries,
+            max_undefined=self._rules.max_undefined,
+            note=f"{faults}; on_failure = {self.plan.on_failure}" if faults else "",
+        )
+
+    def _faults(self) -> str:
+        """How many rankings failed, and the first one's query, view and fault; empty when none did."""
+        measured = self.measured
+        if not measured.failures:
+            return ""
+        first, total = measured.failures[0], len(measured.observations)
+        return (
+            f"{measured.failure_count} of {total} rankings of {self.reranker} failed, the first for query "
+            f"{first.query_id!r}, {described(first.view)}: {first.fault[:300]}"
+        )
+
+    def _metric(self, name: str) -> Metric:
+        metric = parse_metric(name)
+        if metric.top is not None and metric.top > self.plan.k:
+            raise InvariError(
+                f"{name} looks at the top {metric.top}, but the lists have {self.plan.k} candidates"
+            )
+        return metric
+
+    def _criterion(self, comparison: Comparison, metric: str, value: float) -> Criterion:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InvariError(f"{metric}: the bound must be a number, not {value!r}")
+        if comparison in ("not_worse_than", "better_than") and value < 0:
+            raise InvariError(f"{metric}: a difference of {value!r} asked for; it must not be negative")
+        return Criterion(metric, self._metric(metric), comparison, float(value), _IN_A_TEST)
+
+    def _require_same_plan(self, other: Study) -> None:
+        differ = [
+            field.name
+            for field in fields(self.plan)
+            if getattr(self.plan, field.name) != getattr(other.plan, field.name)
+        ]
+        if differ:
+            raise InvariError(
+                f"{self.name} and {other.name} differ in {' and '.join(differ)}; compare studies that "
+                "differ in the reranker alone"
+            )
+
+    def _values(self, criterion: Criterion, judgement: Judgement, other: Study | None) -> dict[str, Any]:
+        """The verdict in plain types, which pytest-xdist can carry."""
+        values = {
+            "reranker": self.reranker,
+            "baseline": other.reranker if other else None,
+            "dataset": dataset_label(self.plan.dataset),
+            "k": self.plan.k,
+            "views": self.plan.views,
+            "metric": criterion.metric.name,
+            "comparison": criterion.comparison,
+            "bound": judgement.bound,
+            "verdict": judgement.verdict,
+            "n": judgement.n,
+            "reason": judgement.reason or None,
+        }
+        if judgement.is_measured:
+            values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class WithoutInternals:
+    """Lets a mistake be told where the test made it, and not where it was found."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        __tracebackhide__ = True
+        if isinstance(error, InvariError):
+            raise type(error)(harmless(str(error))) from None

@@ -1,0 +1,351 @@
+"""The fixture ``invari`` in ordinary tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    from tests.testing.conftest import Own
+
+HEAVY = {"numpy", "torch", "transformers", "pandas", "scipy", "pyarrow", "pytest_invari.testing"}
+
+
+def test_an_invariant_reranker_passes(own: Own) -> None:
+    result = own.run(
+        """
+        def test_it(invari):
+            study = invari.study(longest, tasks="tasks.jsonl", views=5)
+            study.assert_at_least("loc", 0.8)
+            study.assert_at_most("gpi", 0.2)
+            constant = invari.study("constant", tasks="tasks.jsonl", views=5)
+            study.assert_not_worse_than(constant, "loc", margin=0.2)
+            study.assert_better_than(invari.study(front, tasks="tasks.jsonl", views=5), "loc", by=0.1)
+        """
+    )
+    result.assert_outcomes(passed=1, warnings=0)
+
+
+def test_a_failure_is_one_line_that_begins_with_the_figure_at_the_line_of_the_test(own: Own) -> None:
+    result = own.run(
+        """
+        def test_it(invari):
+            study = invari.study(front, tasks="tasks.jsonl", views=5)
+            study.assert_at_least("loc", 0.8)
+        """,
+        "--junitxml=junit.xml",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(
+        [
+            r'>       study.assert_at_least\("loc", 0.8\)',
+            r"E       -?0\.\d+ \[.*\] n=32: loc must be at least 0.8$",
+            r"test_mine.py:\d+: CriterionNotMetError",
+            r"-+ Captured invari call -+",
+            r"fail: front on tasks, 5 views of lists of 6: .* n=32: loc must be at least 0.8",
+            r"FAILED test_mine.py::test_it - -?0\.\d+ \[.*\] n=32: loc must be at least 0.8",
+        ]
+    )
+    assert "pytest_invari/" not in result.stdout.str()
+    [case] = ElementTree.parse(own.path / "junit.xml").iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message", "").endswith("n=32: loc must be at least 0.8")
+    [kept] = [each.get("value", "") for each in case.iter("property") if each.get("name") == "invari"]
+    values = json.loads(kept)
+    assert values["metric"] == "loc"
+    assert values["verdict"] == "fail"
+    assert values["low"] <= values["estimate"] <= values["high"] < 0.8
+
+
+def test_a_comparison_that_fails_names_the_other_reranker(own: Own) -> None:
+    result = own.run(
+        """
+        def test_it(invari):
+            study = invari.study(front, "tasks.jsonl", 5)
+            study.assert_not_worse_than(invari.study(longest, "tasks.jsonl", 5), "loc", margin=0.02)
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines([r"E +-\d\.\d+ \[.*\] n=32: loc minus longest's must be at least -0.02"])
+
+
+UNDECIDED = """
+    def test_it(invari):
+        study = invari.study(front, "tasks.jsonl", 5{settings})
+        study.assert_at_least("loc", study.interval("loc").estimate{strict})
+"""
+
+
+def test_undecided_passes_with_a_warning_at_the_line_of_the_test(own: Own) -> None:
+    result = own.run(UNDECIDED.format(settings="", strict=""))
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.re_match_lines(
+        [r".*test_mine.py:\d+: InvariUndecidedWarning: -?0\.\d+ \[.*\] n=32: loc must"]
+    )
+
+
+def test_undecided_fails_where_it_is_strict(own: Own) -> None:
+    for settings, strict, options in (
+        ("", ", strict=True", ()),
+        (", strict=True", "", ()),
+        ("", "", ("--invari-strict",)),
+        ("", "", ("-o", "invari_strict=true")),
+    ):
+        result = own.run(UNDECIDED.format(settings=settings, strict=strict), *options)
+        result.assert_outcomes(failed=1)
+        result.stdout.re_match_lines([r"E .*undecided fails where it is strict"])
+
+
+def test_few_queries_leave_it_undecided_unless_the_study_says_otherwise(own: Own) -> None:
+    result = own.run(
+        """
+        def test_few(invari):
+            with pytest.warns(InvariUndecidedWarning, match="8 queries have a value, fewer than the 30"):
+                invari.study(longest, "tasks.jsonl", 5, queries=8).assert_at_least("loc", 0.8)
+
+        def test_enough(invari):
+            invari.study(longest, "tasks.jsonl", 5, queries=8, min_queries=8).assert_at_least("loc", 0.8)
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_nothing_measured_fails(own: Own) -> None:
+    result = own.run(
+        """
+        def broken(context, texts):
+            raise ValueError("no such index")
+
+        def test_it(invari):
+            invari.study(broken, "tasks.jsonl", 5).assert_at_least("loc", 0.1)
+
+        def test_tolerant(invari):
+            invari.study(broken, "tasks.jsonl", 5, on_failure="drop").assert_at_least("loc", 0.1)
+        """
+    )
+    result.assert_outcomes(failed=2)
+    result.stdout.re_match_lines(
+        [
+            r"E +no figure: loc must be at least 0.1; nothing measured: 160 of 160 rankings of broken "
+            r"failed, the first for query 'q0', .*no such index",
+            r"E +no figure: loc must be at least 0.1; nothing measured: none of 32 queries has a value",
+        ]
+    )
+
+
+def test_the_same_arguments_are_measured_once_in_the_session(own: Own) -> None:
+    result = own.run(
+        """
+        calls = []
+
+        def counted(context, texts):
+            calls.append(texts)
+            return longest(context, texts)
+
+        class Ranker:
+            def score(self, context, texts):
+                return counted(context, texts)
+
+        RANKER = Ranker()
+
+        @pytest.mark.parametrize("again", range(3))
+        def test_function(invari, again):
+            study = invari.study(counted, "tasks.jsonl", 5)
+            study.assert_at_least("loc", 0.8)
+            assert len(calls) == 5 * 32
+
+        @pytest.mark.parametrize("again", range(3))
+        def test_method(invari, again):
+            invari.study(RANKER.score, "tasks.jsonl", 5).assert_at_least("loc", 0.8)
+            assert len(calls) == 2 * 5 * 32
+
+        def test_other_views(invari):
+            invari.study(counted, "tasks.jsonl", 5, seed=1).assert_at_least("loc", 0.8)
+            assert len(calls) == 3 * 5 * 32
+        """
+    )
+    result.assert_outcomes(passed=7)
+
+
+def test_two_functions_of_one_name_and_the_name_of_a_control_are_kept_apart(own: Own) -> None:
+    result = own.run(
+        """
+        def make(sign):
+            def random(context, texts):
+                return [sign * place * 1.5 for place, _ in enumerate(texts)]
+            return random
+
+        def test_it(invari):
+            names = [invari.study(make(sign), "tasks.jsonl", 5).reranker for sign in (1, -1)]
+            assert names == ["random_2", "random_3"]
+            assert invari.study("random", "tasks.jsonl", 5).reranker == "random"
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_tasks_of_all_kinds_and_what_is_no_list_of_tasks(own: Own) -> None:
+    result = own.run(
+        """
+        from pathlib import Path
+        from pytest_invari.data.taskfile import read_tasks
+
+        TASKS = read_tasks("tasks.jsonl")
+
+        @pytest.mark.parametrize("tasks", [Path("tasks.jsonl"), TASKS, list(TASKS.tasks)])
+        def test_kinds(invari, tasks):
+            invari.study(longest, tasks, 5).assert_at_least("loc", 0.8)
+
+        def test_two_sets_of_one_name(invari):
+            head = invari.study(longest, TASKS.head(4), 5)
+            assert len(head.measured.query_ids) == 4
+            assert len(invari.study(longest, TASKS, 5).measured.query_ids) == 32
+
+        def test_a_relative_path_is_looked_up_anew(invari, tmp_path, monkeypatch):
+            lines = Path("tasks.jsonl").read_text().splitlines(keepends=True)
+            (tmp_path / "tasks.jsonl").write_text("".join(lines[:3]))
+            monkeypatch.chdir(tmp_path)
+            assert len(invari.study(longest, "tasks.jsonl", 5).measured.query_ids) == 3
+
+        @pytest.mark.parametrize(
+            ("tasks", "said"),
+            [
+                ("missing.jsonl", "there is no such file"),
+                ("movielens_small", "say how long its lists shall be"),
+                ([1], "not 1"),
+                ([], "has no queries"),
+                ([Task("a", Context(), (Candidate("i", ""),)), Task("b", Context(), ())], "0 to 1 candid"),
+            ],
+        )
+        def test_mistakes(invari, tasks, said):
+            with pytest.raises(InvariError, match=said):
+                invari.study(longest, tasks, 5)
+        """
+    )
+    result.assert_outcomes(passed=10)
+
+
+def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
+    result = own.run(
+        """
+        def study(invari, **settings):
+            return invari.study(longest, "tasks.jsonl", 5, **settings)
+
+        @pytest.mark.parametrize(
+            ("mistake", "said"),
+            [
+                (lambda invari: invari.study("longset", "tasks.jsonl", 5), "unknown reranker 'longset'"),
+                (lambda invari: invari.study(longest, "tasks.jsonl", 1), "1 view asked for"),
+                (lambda invari: invari.study(longest, "tasks.jsonl", 720), "only 719 orders"),
+                (lambda invari: study(invari, queries=0), "0 queries asked for"),
+                (lambda invari: study(invari).assert_at_least("lok", 1), "unknown metric 'lok'"),
+                (lambda invari: study(invari).assert_at_least("ndcg@7", 1), "top 7, but the lists have 6"),
+                (lambda invari: study(invari).assert_at_least("loc", "1"), "the bound must be a number"),
+                (lambda invari: study(invari).assert_better_than(study(invari), "loc", by=-1), "negative"),
+                (
+                    lambda invari: study(invari).assert_better_than(study(invari, seed=3), "loc"),
+                    "differ in view_seed; compare studies that differ in the reranker alone",
+                ),
+                (lambda invari: study(invari).frame("exposure_deviation@2"), "no value per query"),
+            ],
+        )
+        def test_mistakes(invari, mistake, said):
+            with pytest.raises(InvariError, match=said):
+                mistake(invari)
+
+        def test_shown(invari):
+            study(invari).assert_at_least("lok", 1)
+        """
+    )
+    result.assert_outcomes(passed=10, failed=1)
+    result.stdout.re_match_lines([r">       study\(invari\).assert_at_least\(\"lok\", 1\)"])
+    assert "pytest_invari/" not in result.stdout.str()
+
+
+def test_a_frame_has_a_row_a_query_and_a_column_a_metric(own: Own) -> None:
+    result = own.run(
+        """
+        def test_it(invari):
+            study = invari.study(front, "tasks.jsonl", 5)
+            frame = study.frame("loc", "ndcg@2")
+            assert list(frame.columns) == ["loc", "ndcg@2"]
+            assert list(frame.index) == [f"q{number}" for number in range(32)]
+            assert frame["loc"].mean() == pytest.approx(study.interval("loc").estimate)
+            assert {"ppi", "loc", "ndcg@5"} <= set(study.frame().columns)
+
+        def test_without_pandas(invari, monkeypatch):
+            import sys
+
+            monkeypatch.setitem(sys.modules, "pandas", None)
+            with pytest.raises(InvariError, match="needs pandas: pip install 'pytest-invari.analysis.'"):
+                invari.study(front, "tasks.jsonl", 5).frame()
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_fixture_of_a_module_may_hold_a_study_and_conftests_name_rerankers(own: Own) -> None:
+    (own.path / "conftest.py").write_text(
+        "def pytest_invari_rerankers(config):\n"
+        "    return {'shortest': lambda context, texts: [-float(len(text)) for text in texts]}\n"
+    )
+    result = own.run(
+        """
+        @pytest.fixture(scope="module")
+        def study(invari):
+            made = invari.study("shortest", "tasks.jsonl", 5)
+            made.assert_at_least("loc", 0.8)
+            return made
+
+        def test_one(study):
+            study.assert_at_least("loc", 0.5)
+
+        def test_other(study):
+            study.assert_at_most("ppi", 0.2)
+        """,
+        "-rP",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*Captured invari setup*",
+            "pass: shortest on tasks,*: loc must be at least 0.8",
+            "*Captured invari call*",
+            "pass: shortest on tasks,*: loc must be at least 0.5",
+            "*Captured invari call*",
+            "pass: shortest on tasks,*: ppi must be at most 0.2",
+        ]
+    )
+
+
+def test_it_works_in_the_workers_of_xdist(own: Own) -> None:
+    result = own.run(
+        """
+        def test_it(invari):
+            invari.study(front, tasks="tasks.jsonl", views=5).assert_at_least("loc", 0.8)
+
+        def test_other(invari):
+            invari.study(longest, tasks="tasks.jsonl", views=5).assert_at_least("loc", 0.8)
+        """,
+        "-n2",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.re_match_lines([r"FAILED test_mine.py::test_it - -?0\.\d+ \[.*n=32: loc must be at least"])
+
+
+def test_it_costs_nothing_where_it_is_not_used(own: Own) -> None:
+    (own.path / "conftest.py").write_text(
+        "import sys\ndef pytest_unconfigure():\n    print('loaded:', *sys.modules)\n"
+    )
+    (own.path / "test_other.py").write_text("def test_it(): pass\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "test_other.py"],
+        cwd=own.path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("loaded:")]
+    assert "pytest_invari.plugin" in line.split()
+    assert not HEAVY & set(line.split())
