@@ -2,8 +2,8 @@
 
 Thirty queries without a single failure resample to thirty without a failure, and the bootstrap would be
 certain. Where fewer than five queries differ from a bound of a metric's range, the share that differs is
-bounded by Clopper and Pearson's exact method (Biometrika 1934), and each that differs may be as far away as
-the range allows.
+bounded by Clopper and Pearson's exact method (Biometrika 1934), above and below. Each that was not seen may
+be as far away as the range allows; those that were seen are as far as they are.
 
 The distance of ratios from a point is above 0 by noise alone, and their resamples are farther still. It is
 larger than the true distance by at most the distance between ratios and truth, which resampling does show.
@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from pytest_invari.statistics.distribution import Distribution
 
-__all__ = ["Guarded", "Limit", "Noise", "RareShare", "guard_difference", "guard_distance", "guard_mean"]
+__all__ = [
+    "Guarded",
+    "Limit",
+    "Noise",
+    "RareShare",
+    "SeldomSeen",
+    "guard_difference",
+    "guard_distance",
+    "guard_mean",
+]
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +84,37 @@ class RareShare:
         if share <= 0:
             return math.inf
         return 1.0 if share >= 1 else math.log(tail) / math.log1p(-share)
+
+
+@dataclass(frozen=True, slots=True)
+class SeldomSeen:
+    """The near side of a :class:`RareShare`: the few that were seen may be more than there mostly are.
+
+    *off* of *n* values differ from the *anchor*, by *deviation* on average. That average is taken as it is;
+    the share of such values is what is uncertain.
+    """
+
+    anchor: float
+    deviation: float
+    off: int
+    n: int
+
+    def bound(self, tail: float) -> float:
+        """The nearest mean that would have shown *off* or more with probability *tail*."""
+        from scipy.special import betaincinv
+
+        return float(self.anchor + self.deviation * betaincinv(self.off, self.n - self.off + 1, tail))
+
+    def beyond(self, value: float) -> float:
+        """The p-value of the claim that the mean is farther from the anchor than *value*."""
+        from scipy.special import bdtrc
+
+        share = (value - self.anchor) / self.deviation
+        return float(bdtrc(self.off - 1, self.n, min(max(share, 0.0), 1.0)))
+
+    def queries_to_reach(self, value: float, tail: float = 0.025) -> float:
+        """None in particular: the share settles as the standard error does."""
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,11 +181,16 @@ def guard_mean(distribution: Distribution, values: Floats, low: float, high: flo
     if not math.isfinite(high - low):
         return distribution
     equal = _EQUAL * (high - low)
-    above = RareShare(low, high - low, int((values > low + equal).sum()), len(values))
-    below = RareShare(high, low - high, int((values < high - equal).sum()), len(values))
-    return _guarded(
-        distribution, above if above.off < _ENOUGH else None, below if below.off < _ENOUGH else None
-    )
+    risen, fallen = values[values > low + equal], values[values < high - equal]
+    above: Limit | None = None
+    below: Limit | None = None
+    if len(risen) < _ENOUGH:
+        above = RareShare(low, high - low, len(risen), len(values))
+        below = _seldom_seen(low, risen, len(values))
+    if len(fallen) < _ENOUGH:
+        below = RareShare(high, low - high, len(fallen), len(values))
+        above = above or _seldom_seen(high, fallen, len(values))
+    return _guarded(distribution, above, below)
 
 
 def guard_difference(
@@ -176,6 +221,11 @@ def guard_distance(distribution: Distribution, estimate: float, distances: Float
     # Resampling n queries shows a little less than their whole spread.
     spread = np.sort(distances[~np.isnan(distances)]) * math.sqrt(n / (n - 1))
     return _guarded(distribution, None, Noise(estimate, spread))
+
+
+def _seldom_seen(anchor: float, seen: Floats, count: int) -> SeldomSeen | None:
+    """None where nothing was seen: the anchor is as near as it gets."""
+    return SeldomSeen(anchor, float(seen.mean()) - anchor, len(seen), count) if len(seen) else None
 
 
 def _guarded(distribution: Distribution, above: Limit | None, below: Limit | None) -> Distribution:

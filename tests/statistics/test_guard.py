@@ -197,3 +197,21 @@ def test_noise_is_never_nearer_than_the_point_itself() -> None:
     assert noise.bound(0.025) == 0.0
     assert noise.beyond(-0.01) == 1 / 102
     assert noise.beyond(0.0) == pytest.approx(69 / 102, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("queries", "share"), [(30, 0.03), (50, 0.0199), (100, 0.0099), (100, 0.03), (200, 0.015)]
+)
+def test_rare_events_are_missed_as_seldom_as_promised_on_either_side(queries: int, share: float) -> None:
+    """Exactly, by the binomial probability of each number of events."""
+    resamples = seeded_resamples(queries, "rare", 999)
+    missed = {"below": 0.0, "above": 0.0}
+    for events in range(queries + 1):
+        probability = float(scipy.stats.binom.pmf(events, queries, share))
+        if probability < 1e-9:
+            continue
+        values = np.repeat([0.0, 1.0], [events, queries - events])
+        found = bootstrap_mean(values, resamples, bounds=(-0.2, 1.0))
+        missed["below"] += probability * (found.high < 1 - share)
+        missed["above"] += probability * (found.low > 1 - share)
+    assert max(missed.values()) < 0.03
