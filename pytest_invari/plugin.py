@@ -80,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def invari(pytestconfig: pytest.Config) -> Studies:
     """Build studies, as in invari.study(reranker, tasks, views), with assertions about their figures."""
+    __tracebackhide__ = True
     from pytest_invari.testing.studies import make_studies
 
     return make_studies(pytestconfig)

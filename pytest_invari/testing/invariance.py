@@ -17,6 +17,7 @@ from pytest_invari.members import check_reranker, prepare_reranker
 from pytest_invari.protocol import Candidate, Ranking, rank_all
 from pytest_invari.reports.text import printable
 from pytest_invari.testing.given import as_tasks
+from pytest_invari.testing.verdicts import WithoutInternals
 from pytest_invari.usercode import shortened
 from pytest_invari.witness import LEAST_CALLS, Order, Witness, find_witness
 
@@ -48,7 +49,7 @@ def assert_permutation_invariant(
 
     Args:
         reranker: a function ``(context, texts)``, an object with ``rank(request)``, a class or factory that
-            makes one, or a name as on the command line.
+            makes one, or a name as on the command line, but for those that conftests give.
         tasks: the lists; equal scores count as ranked, in the order that the ranking gave them.
         views: orders of each list: its own, the reverse, and drawn ones; all there are when they are fewer.
         orders: ids in further orders, each for the lists that have exactly these candidates.
@@ -61,24 +62,24 @@ def assert_permutation_invariant(
         InvariError: the reranker cannot be made, or *max_calls* does not even allow for the orders.
     """
     __tracebackhide__ = True
-    taken = [task for task in as_tasks(tasks).tasks if len(task.candidates) > 1]
-    if not taken:
-        raise AssertionError("nothing measured: no list has two candidates")
-    wanted = _wanted(taken, views, [tuple(order) for order in orders])
-    needed = sum(map(len, wanted)) + LEAST_CALLS
-    if max_calls < needed:
-        raise InvariError(
-            f"max_calls = {max_calls}: the orders of {counted(len(taken), 'list')} and the search for a "
-            f"witness take at least {needed}; give fewer tasks, fewer views or more calls"
-        )
-    shower = _Shower(reranker, taken)
-    for task, some in zip(taken, wanted, strict=True):
-        known: dict[Order, Order] = {}
-        for order in some:
-            known[order] = shower.certainly_rank(task, order)
-            if known[order] != known[some[0]]:
-                rank = partial(shower.rank, task)
-                witness = find_witness(rank, some[0], order, max_calls - shower.calls, known)
+    with WithoutInternals():
+        taken = [task for task in as_tasks(tasks).tasks if len(task.candidates) > 1]
+        if not taken:
+            raise AssertionError("nothing measured: no list has two candidates")
+        wanted = _wanted(taken, views, [tuple(order) for order in orders])
+        needed = sum(map(len, wanted)) + LEAST_CALLS
+        if max_calls < needed:
+            raise InvariError(
+                f"max_calls = {max_calls}: the orders of {counted(len(taken), 'list')} and the search for a "
+                f"witness take at least {needed}; give fewer tasks, fewer views or more calls"
+            )
+        shower = _Shower(reranker, taken)
+        for task, some in zip(taken, wanted, strict=True):
+            known = shower.certainly_rank(task, some)
+            other = next((order for order in some if known[order] != known[some[0]]), None)
+            if other is not None:
+                left = max_calls - shower.calls
+                witness = find_witness(partial(shower.rank, task), some[0], other, left, known)
                 assert witness is not None
                 raise OrderDependentError(_message(shower.expression, task, witness), witness)
 
@@ -104,27 +105,31 @@ class _Shower:
 
     def rank(self, task: Task, shown: Order) -> Order | None:
         """The ids best first; None where the ranking failed."""
-        ranking = self._ranking(task, shown)
+        [ranking] = self._rankings(task, [shown])
         return None if ranking.status == "failed" else tuple(ranking.order)
 
-    def certainly_rank(self, task: Task, shown: Order) -> Order:
-        """The same, where a failure fails the assertion."""
+    def certainly_rank(self, task: Task, orders: Sequence[Order]) -> dict[Order, Order]:
+        """The same of several orders, in one batch where the reranker can; a failure fails the assertion."""
         __tracebackhide__ = True
-        ranking = self._ranking(task, shown)
-        if ranking.status == "failed":
-            raise AssertionError(
-                printable(f"no ranking of query {task.query_id!r} in order {list(shown)}: {ranking.fault}")
-            )
-        return tuple(ranking.order)
+        rankings = dict(zip(orders, self._rankings(task, orders), strict=True))
+        for shown, ranking in rankings.items():
+            if ranking.status == "failed":
+                where = f"query {task.query_id!r} in order {list(shown)}"
+                raise AssertionError(printable(f"no ranking of {where}: {ranking.fault}"))
+        return {shown: tuple(ranking.order) for shown, ranking in rankings.items()}
 
-    def _ranking(self, task: Task, shown: Order) -> Ranking:
-        self.calls += 1
-        (ranking,) = rank_all(self._reranker, [request_for(task, View("", shown))])
-        return ranking
+    def _rankings(self, task: Task, orders: Sequence[Order]) -> list[Ranking]:
+        self.calls += len(orders)
+        return rank_all(self._reranker, [request_for(task, View("", shown)) for shown in orders])
 
 
 def _wanted(tasks: Sequence[Task], views: int, further: Sequence[Order]) -> list[list[Order]]:
     """The orders in which each list is shown, its own first."""
+    for task in tasks:
+        if len(set(task.ids)) < len(task.ids):
+            raise InvariError(
+                f"query {task.query_id!r} has a candidate twice; every candidate of a list needs its own id"
+            )
     known = {frozenset(task.ids) for task in tasks}
     for order in further:
         if frozenset(order) not in known or len(set(order)) < len(order):
@@ -140,12 +145,11 @@ def _orders(task: Task, views: int, further: Iterable[Order]) -> list[Order]:
     found = dict.fromkeys([task.ids, *further])
     if math.factorial(len(task.ids)) <= views:
         return list(dict.fromkeys([*found, *permutations(task.ids)]))
-    drawn = {task.ids: None, task.ids[::-1]: None}
-    for draw in count():
-        if len(drawn) >= views:
-            return list(dict.fromkeys([*found, *drawn]))
-        drawn[shuffled(task.ids, "order", task.query_id, draw)] = None
-    raise AssertionError("unreachable")
+    drawn = dict.fromkeys([task.ids, task.ids[::-1]])
+    draws = count()
+    while len(drawn) < views:
+        drawn[shuffled(task.ids, "order", task.query_id, next(draws))] = None
+    return list(dict.fromkeys([*found, *drawn]))
 
 
 def _message(reranker: str, task: Task, witness: Witness) -> str:

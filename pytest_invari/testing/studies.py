@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from typing import Any
+from numbers import Integral
+from typing import Any, get_args
 
 import pytest
 
 from pytest_invari.criteria.suite_keys import SUITE
-from pytest_invari.errors import InvariError, counted
+from pytest_invari.errors import InvariError
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.measure.plan import OnFailure, Plan, Ties
 from pytest_invari.options import read_settings
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.session.suite_plugin import model_settings, named_rerankers
 from pytest_invari.testing.given import GivenRegistry, Tasks
-from pytest_invari.testing.study import Rules, Study, WithoutInternals
-from pytest_invari.testing.verdicts import CriterionNotMetError
+from pytest_invari.testing.study import Rules, Study
+from pytest_invari.testing.verdicts import CriterionNotMetError, WithoutInternals
+from pytest_invari.usercode import shortened
 
 __all__ = ["Notes", "Studies", "make_studies"]
 
@@ -74,8 +76,23 @@ class Studies:
         """
         __tracebackhide__ = True
         with WithoutInternals():
-            _require(views >= 2, f"{counted(views, 'view')} asked for; a comparison needs at least 2")
-            _require(queries is None or queries >= 1, f"{queries} queries asked for; ask for at least 1")
+            for name, value, least in (
+                ("views", views, 2),
+                ("k", k, 1),
+                ("queries", queries, 1),
+                ("seed", seed, 0),
+                ("min_queries", min_queries, 1),
+            ):
+                _require_whole(name, value, least)
+            for name, choice, choices in (
+                ("on_failure", on_failure, get_args(OnFailure)),
+                ("ties", ties, get_args(Ties)),
+                ("labels", labels, get_args(LabelBinding)),
+            ):
+                if choice not in choices:
+                    raise InvariError(f"{name} must be one of {', '.join(choices)}, not {shortened(choice)}")
+            if max_undefined is not None and not 0 <= max_undefined < 1:
+                raise InvariError(f"max_undefined must be from 0 to below 1, not {shortened(max_undefined)}")
             spec = self._registry.spec(reranker)
             dataset, length = self._registry.dataset(tasks, k)
             plan = Plan(
@@ -156,6 +173,8 @@ def _begin_with_the_figure(shown: Any, error: CriterionNotMetError) -> None:
         entry.lines[:] = [line.replace(f"{type(error).__name__}: ", "", 1) for line in entry.lines]
 
 
-def _require(is_so: bool, message: str) -> None:
-    if not is_so:
-        raise InvariError(message)
+def _require_whole(name: str, value: object, least: int) -> None:
+    if value is None and name in ("k", "queries", "min_queries"):
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise InvariError(f"{name} must be a whole number of at least {least}, not {shortened(value)}")

@@ -17,7 +17,7 @@ from pytest_invari.metrics import Metric, parse_metric
 from pytest_invari.redaction import without_secrets
 from pytest_invari.reports.results import table_metrics, verdict_line
 from pytest_invari.reports.text import harmless
-from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning
+from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.plan import Plan
     from pytest_invari.statistics import Interval
 
-__all__ = ["Rules", "Study", "WithoutInternals"]
+__all__ = ["Rules", "Study"]
 
 # A failing assertion is shown at its line by pytest itself.
 _IN_A_TEST = Place(Path("test"), 1)
@@ -174,7 +174,9 @@ class Study:
             baseline=other.reranker if other else "",
             min_queries=self._rules.min_queries,
         )
-        self._note(f"{judgement.verdict}: {self.name}: {line}", self._values(criterion, judgement, other))
+        self._note(
+            harmless(f"{judgement.verdict}: {self.name}: {line}"), self._values(criterion, judgement, other)
+        )
         if judgement.verdict == "fail":
             raise CriterionNotMetError(line)
         if judgement.verdict == "undecided":
@@ -239,8 +241,8 @@ class Study:
             )
 
     def _values(self, criterion: Criterion, judgement: Judgement, other: Study | None) -> dict[str, Any]:
-        """The verdict in plain types, which pytest-xdist can carry."""
-        values = {
+        """The verdict in plain types, as JSON has them; what is undefined is left out."""
+        values: dict[str, Any] = {
             "reranker": self.reranker,
             "baseline": other.reranker if other else None,
             "dataset": dataset_label(self.plan.dataset),
@@ -253,18 +255,6 @@ class Study:
             "n": judgement.n,
             "reason": judgement.reason or None,
         }
-        if judgement.is_measured:
-            values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
+        figures = {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
+        values |= {name: value for name, value in figures.items() if not math.isnan(value)}
         return {name: value for name, value in values.items() if value is not None}
-
-
-class WithoutInternals:
-    """Lets a mistake be told where the test made it, and not where it was found."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        __tracebackhide__ = True
-        if isinstance(error, InvariError):
-            raise type(error)(harmless(str(error))) from None

@@ -1,8 +1,11 @@
-"""What an assertion says when it does not simply pass."""
+"""What an assertion says when it does not simply pass, and how a mistake in its use is shown."""
 
 from __future__ import annotations
 
-__all__ = ["CriterionNotMetError", "InvariUndecidedWarning"]
+from pytest_invari.errors import InvariError
+from pytest_invari.reports.text import harmless
+
+__all__ = ["CriterionNotMetError", "InvariUndecidedWarning", "WithoutInternals"]
 
 
 class CriterionNotMetError(AssertionError):
@@ -14,3 +17,15 @@ class CriterionNotMetError(AssertionError):
 
 class InvariUndecidedWarning(UserWarning):
     """A criterion that the measured queries do not decide; the assertion passes unless it is strict."""
+
+
+class WithoutInternals:
+    """Lets a mistake be told where the test made it, and not where it was found."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        __tracebackhide__ = True
+        if isinstance(error, InvariError):
+            raise type(error)(harmless(str(error))) from None

@@ -107,11 +107,15 @@ def test_few_queries_leave_it_undecided_unless_the_study_says_otherwise(own: Own
             with pytest.warns(InvariUndecidedWarning, match="8 queries have a value, fewer than the 30"):
                 invari.study(longest, "tasks.jsonl", 5, queries=8).assert_at_least("loc", 0.8)
 
+        def test_one_has_no_interval(invari):
+            with pytest.warns(InvariUndecidedWarning, match="1.0000 n=1: loc must be"):
+                invari.study(longest, "tasks.jsonl", 5, queries=1, min_queries=1).assert_at_least("loc", 0.5)
+
         def test_enough(invari):
-            invari.study(longest, "tasks.jsonl", 5, queries=8, min_queries=8).assert_at_least("loc", 0.8)
+            invari.study(longest, "tasks.jsonl", 5, queries=8, min_queries=8).assert_at_least("loc", 0.3)
         """
     )
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(passed=3, warnings=0)
 
 
 def test_nothing_measured_fails(own: Own) -> None:
@@ -239,9 +243,13 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
             ("mistake", "said"),
             [
                 (lambda invari: invari.study("longset", "tasks.jsonl", 5), "unknown reranker 'longset'"),
-                (lambda invari: invari.study(longest, "tasks.jsonl", 1), "1 view asked for"),
+                (lambda invari: invari.study(longest, "tasks.jsonl", 1), "views must be .* at least 2"),
                 (lambda invari: invari.study(longest, "tasks.jsonl", 720), "only 719 orders"),
-                (lambda invari: study(invari, queries=0), "0 queries asked for"),
+                (lambda invari: study(invari, queries=0), "queries must be .* at least 1, not 0"),
+                (lambda invari: study(invari, seed=0.5), "seed must be a whole number"),
+                (lambda invari: study(invari, k=True), "k must be a whole number"),
+                (lambda invari: study(invari, ties="haf"), "ties must be one of broken, half, not 'haf'"),
+                (lambda invari: study(invari, max_undefined=1), "max_undefined must be from 0 to below 1"),
                 (lambda invari: study(invari).assert_at_least("lok", 1), "unknown metric 'lok'"),
                 (lambda invari: study(invari).assert_at_least("ndcg@7", 1), "top 7, but the lists have 6"),
                 (lambda invari: study(invari).assert_at_least("loc", "1"), "the bound must be a number"),
@@ -261,8 +269,43 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
             study(invari).assert_at_least("lok", 1)
         """
     )
-    result.assert_outcomes(passed=10, failed=1)
+    result.assert_outcomes(passed=14, failed=1)
     result.stdout.re_match_lines([r">       study\(invari\).assert_at_least\(\"lok\", 1\)"])
+    assert "pytest_invari/" not in result.stdout.str()
+
+
+def test_a_bad_default_is_told_in_one_line(own: Own) -> None:
+    result = own.run("def test_it(invari): pass", "-o", "invari_k=none")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["E * ini key invari_k: *"])
+
+
+def test_the_assertion_of_invariance_shows_the_line_of_the_test_and_the_witness(own: Own) -> None:
+    result = own.run(
+        """
+        TASK = Task("q", Context(), tuple(Candidate(text, text) for text in ("a", "bb", "ccc")))
+
+        def test_witness():
+            assert_permutation_invariant(front, [TASK])
+
+        def test_mistake():
+            assert_permutation_invariant("frnt", [TASK])
+
+        def test_failed():
+            assert_permutation_invariant(lambda context, texts: 1 / 0, [TASK])
+        """
+    )
+    result.assert_outcomes(failed=3)
+    result.stdout.re_match_lines(
+        [
+            r">       assert_permutation_invariant\(front, \[TASK\]\)",
+            r"E +OrderDependentError: query 'q': 2 candidates in two orders that differ at 2 positions",
+            r"E +\['bb', 'ccc'\] is ranked \['bb', 'ccc'\]",
+            r">       assert_permutation_invariant\(\"frnt\", \[TASK\]\)",
+            r">       assert_permutation_invariant\(lambda context",
+            r"E +AssertionError: no ranking of query 'q' in order \['a', .*ZeroDivisionError: .* by zero",
+        ]
+    )
     assert "pytest_invari/" not in result.stdout.str()
 
 

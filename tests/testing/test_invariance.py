@@ -116,6 +116,21 @@ def test_every_order_of_a_short_list_is_asked_for_once() -> None:
     assert sorted(calls) == sorted(permutations(["a", "bb", "ccc"]))
 
 
+def test_the_orders_of_a_list_are_one_batch() -> None:
+    class Ranker:
+        batches: list[int] = []  # noqa: RUF012
+
+        def rank(self, request: Request) -> Ranking:
+            raise AssertionError("not one by one")
+
+        def rank_many(self, requests: Sequence[Request]) -> list[Ranking]:
+            self.batches.append(len(requests))
+            return [Ranking.from_order(each, sorted(each.ids)) for each in requests]
+
+    assert_permutation_invariant(Ranker(), [FILMS, task("ab", "r")], views=5)
+    assert Ranker.batches == [5, 2]
+
+
 def test_an_object_is_a_reranker_too_and_history_and_meta_stand_in_the_line() -> None:
     class Ranker:
         def rank(self, request: Request) -> Ranking:
@@ -164,6 +179,7 @@ def test_mistakes_are_refused() -> None:
         (3, [FILMS], {}, "neither a reranker nor a function"),
         ("no_such", [FILMS], {}, "unknown reranker 'no_such'"),
         (longest, [3], {}, "tasks are a path"),
+        (longest, [Task("q", Context(), (Candidate("a", ""),) * 2)], {}, "has a candidate twice"),
         (longest, [FILMS], {"views": 1}, "1 view asked for"),
         (longest, [FILMS], {"orders": [["i0", "i1"]]}, "is no order of any of the lists"),
         (longest, [FILMS], {"orders": [["i0"] * 7]}, "is no order of any of the lists"),
