@@ -173,13 +173,15 @@ def judge(
     k: int,
     min_queries: int,
     max_undefined: float,
+    excused: int = 0,
     note: str = "",
 ) -> Judgement:
     """Judge the interval of a criterion's metric, or of its difference from the baseline's.
 
     Nothing measured fails: a gate must not pass because there was nothing to look at. Fewer than
     *min_queries* queries, or more than the share *max_undefined* of queries without a value, leave the
-    verdict undecided, whatever the interval says. A *note* is added to the reason.
+    verdict undecided, whatever the interval says; *excused* of those, which can have none by their nature,
+    do not count. A *note* is added to the reason.
     """
     # Here, because collecting checks must not load NumPy.
     from pytest_invari.statistics import minimum_detectable_effect, queries_needed
@@ -203,9 +205,12 @@ def judge(
         )
     elif not interval.defined:
         verdict, needed, reason = "undecided", None, f"no interval: {interval.reason}"
-    elif interval.undefined > max_undefined * total:
+    elif interval.undefined - excused > max_undefined * (total - excused):
         verdict, needed = "undecided", None
-        reason = f"{interval.undefined} of {total} queries have no value, more than {max_undefined:.0%}"
+        reason = (
+            f"{interval.undefined - excused} of {total - excused} queries have no value, more than "
+            f"max_undefined = {max_undefined:g} in [suite]"
+        )
     return Judgement(
         verdict,
         limit.value,

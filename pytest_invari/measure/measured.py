@@ -17,6 +17,7 @@ from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.repeats import repeat_difference
 from pytest_invari.protocol import label_order
@@ -178,6 +179,13 @@ class Measured:
             else:
                 self._values[name] = self._per_query(metric)
         return self._values[name]
+
+    def excused(self, name: str) -> int:
+        """How many queries cannot have a value because none of their candidates is relevant."""
+        if metrics.parse_metric(name).kind != "per_query":
+            return 0
+        value = self.metric(name)
+        return value.reasons.count(NO_RELEVANT_CANDIDATE) if isinstance(value, PerQuery) else 0
 
     def interval(self, name: str) -> Interval:
         """The metric over queries with its 95 % bootstrap interval.

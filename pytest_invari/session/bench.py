@@ -136,6 +136,9 @@ class Bench:
                     k=check.plan.k,
                     min_queries=suite.min_queries,
                     max_undefined=suite.max_undefined,
+                    excused=self._measured[check.reranker.label, check.plan].excused(
+                        check.criterion.metric.name
+                    ),
                     note=self._note(check),
                 )
             )

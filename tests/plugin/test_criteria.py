@@ -215,3 +215,12 @@ def test_replicates_that_tie_at_the_bound_but_for_rounding_all_count() -> None:
         assert found.probability_at_least(value / 540) == pytest.approx(
             whole.probability_at_least(value / 30)
         )
+
+
+def test_queries_that_can_have_no_value_are_excused() -> None:
+    few = interval(0.9, 0.95, n=80, undefined=20)
+    assert judged(criterion(), few).verdict == "undecided"
+    found = judge(criterion(), few, k=10, min_queries=30, max_undefined=0.05, excused=18)
+    assert found.verdict == "pass"
+    found = judge(criterion(), few, k=10, min_queries=30, max_undefined=0.05, excused=10)
+    assert found.reason == "10 of 90 queries have no value, more than max_undefined = 0.05 in [suite]"
