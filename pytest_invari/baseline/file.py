@@ -42,6 +42,8 @@ def read_baseline(path: Path) -> dict[str, Entry]:
         content = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise InvariError(f"{path}:{error.lineno}: not JSON ({error.msg}); {_REMEDY}") from None
+    except FileNotFoundError:
+        raise InvariError(f"{path}: there is no such file; make it with --invari-save={path}") from None
     except OSError as error:
         raise InvariError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:

@@ -70,7 +70,7 @@ def describe_change(change: Change, comparison: Comparison) -> str:
     """One line that begins with the difference and goes on to both values, the margin and the reason."""
     metric = change.criterion.metric
     if math.isnan(comparison.difference):
-        parts = ["no figure"]
+        parts = [] if comparison.reason else ["no figure"]
     else:
         is_cost = metric.family in COSTS
         shown = figure(comparison.difference, comparison.low, comparison.high, comparison.n, counted=is_cost)
