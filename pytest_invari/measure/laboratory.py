@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.blinding import blind_ids
 from pytest_invari.data.tasks import TaskSet
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, counted
 from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
 from pytest_invari.measure.observe import Observation, as_shown, observe, stored
 from pytest_invari.measure.plan import Plan, Subject
@@ -114,6 +114,7 @@ class Laboratory:
         self.check_tasks(plan)
         if self._records is not None:
             self._records.check()
+            self._check_kept(self._records, spec, plan)
         check_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
 
     def check_tasks(self, plan: Plan) -> None:
@@ -161,6 +162,18 @@ class Laboratory:
             return self._replayed[_shown(spec, plan)][0].manifest.reranker
         return flatten(fingerprint_of(self._reranker(spec, plan), spec.label))
 
+    def _check_kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> None:
+        """Read all that a run may go on from: damage is told before anything is ranked.
+
+        Which record it will be depends on what the reranker says of itself once it is loaded.
+        """
+        tasks = self.tasks(plan)
+        asked = self._asked(spec, plan) | {"dataset": tasks.name}
+        for record in records.of(_subject(spec, plan, tasks.name), asked):
+            record.read()
+            if record.manifest.asked.get("tasks_sha256") != tasks.sha256:
+                record.tasks()
+
     def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         # How failures and ties count, how intervals are made and which views are compared with which
         # changes nothing about what is observed.
@@ -185,6 +198,7 @@ class Laboratory:
                 describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
             )
             record = self._records.open(subject, manifest, tasks)
+            record.take_over(self._records.siblings(record), tasks)
         ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
         what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
         observations = ranked(reranker, tasks, views, description=what)
@@ -296,4 +310,6 @@ def _require_possible(tasks: TaskSet, plan: Plan) -> None:
         if len(set(task.ids)) != len(task.ids):
             raise InvariError(f"{where} has a candidate twice; every candidate of a list needs its own id")
         if len(task.ids) != plan.k:
-            raise InvariError(f"{where} has {len(task.ids)} candidates, not the {plan.k} asked for")
+            raise InvariError(
+                f"{where} has {counted(len(task.ids), 'candidate')}, not the {plan.k} asked for"
+            )

@@ -61,10 +61,41 @@ class RecordFolder:
 
     def open(self, subject: Subject, manifest: Manifest, tasks: TaskSet) -> Record:
         """The record of this subject and manifest, made where there is none, with its tasks beside it."""
-        slug = re.sub(r"[^A-Za-z0-9._=-]+", "_", subject.label).strip("._")[:80]
-        record = Record(self.path / f"{slug}-{manifest.fingerprint[:16]}", manifest, subject)
+        record = Record(self.path / f"{_slug(subject)}-{manifest.fingerprint[:16]}", manifest, subject)
         record.create(tasks)
         return record
+
+    def of(self, subject: Subject, asked: Mapping[str, Scalar]) -> list[Record]:
+        """The records of a subject that runs with these settings made, whatever the reranker said of itself.
+
+        Args:
+            subject: whose folders are looked at.
+            asked: as in :meth:`find`.
+
+        Raises:
+            InvariError: the manifest of one of the subject's folders is damaged.
+        """
+        manifests = {folder: Manifest.read(folder / MANIFEST) for folder in self._folders(_slug(subject))}
+        return [
+            Record(folder, manifest, subject)
+            for folder, manifest in manifests.items()
+            if not manifest.is_imported and not _differences(manifest, asked)
+        ]
+
+    def siblings(self, record: Record) -> list[Record]:
+        """The records that were made with the same as this one, but for the choice of tasks.
+
+        Raises:
+            InvariError: as :meth:`of`.
+        """
+        alike = self.of(record.subject, _but_for_tasks(record.manifest.asked))
+        return [
+            other
+            for other in alike
+            if other.path != record.path
+            and other.manifest.reranker == record.manifest.reranker
+            and other.manifest.environment == record.manifest.environment
+        ]
 
     def only(self) -> Record:
         """The one record in this folder, or the record whose own folder it is.
@@ -110,9 +141,11 @@ class RecordFolder:
             raise InvariError(self._unfitting(subject, asked.get("reranker"), found.values(), told))
         return Record(fitting[0], found[fitting[0]], subject)
 
-    def _folders(self) -> list[Path]:
+    def _folders(self, slug: str = "") -> list[Path]:
+        """The folders of records, or those whose names begin with a *slug*."""
+        begin = f"{slug}-" if slug else ""
         try:
-            return sorted(path.parent for path in self.path.glob(f"*/{MANIFEST}"))
+            return sorted(path.parent for path in self.path.glob(f"{begin}*/{MANIFEST}"))
         except OSError as error:
             raise InvariError(f"{self.path}: cannot be read ({error.strerror or error})") from None
 
@@ -205,6 +238,26 @@ class Record:
                 return kept
         raise InvariError(f"{self.path}: keeps changing while it is read; let the other run end first")
 
+    def take_over(self, others: Sequence[Record], tasks: TaskSet) -> None:
+        """Keep as well what *others* hold of those *tasks* that they have with equal content.
+
+        Raises:
+            InvariError: as :meth:`read` and :meth:`tasks`.
+        """
+        if not others:
+            return
+        known = self.read()
+        contents = _contents(tasks)
+        found: dict[Key, Observation] = {}
+        for other in others:
+            theirs = _contents(other.tasks())
+            for key, seen in other.read().items():
+                same = key[0] in contents and contents[key[0]] == theirs.get(key[0])
+                if same and key not in known and _replaces(seen, found.get(key)):
+                    found[key] = seen
+        if found:
+            self.append(list(found.values()))
+
     def append(self, observations: Sequence[Observation]) -> None:
         """Keep these in a file of their own."""
         self._written.append(self._write(observations))
@@ -240,7 +293,7 @@ class Record:
                 known = kept.get(seen.key)
                 if known is not None and strict:
                     _require_same_answer(known, places[seen.key], seen, path)
-                if known is None or (known.ranking.status == "failed" and seen.ranking.status != "failed"):
+                if _replaces(seen, known):
                     kept[seen.key] = seen
                     places[seen.key] = path
         return kept, read
@@ -260,6 +313,27 @@ class Record:
         with atomic_file(path) as temporary:
             write_observations(temporary, observations, self.subject, self.manifest.fingerprint)
         return path
+
+
+def _slug(subject: Subject) -> str:
+    """How the names of a subject's folders begin."""
+    return re.sub(r"[^A-Za-z0-9._=-]+", "_", subject.label).strip("._")[:80]
+
+
+def _but_for_tasks(asked: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    return {key: value for key, value in asked.items() if key not in TASK_KEYS}
+
+
+def _contents(tasks: TaskSet) -> dict[str, str]:
+    """The hash of each task by its query."""
+    from pytest_invari.data.tasks import content_hash
+
+    return {task.query_id: content_hash([task]) for task in tasks.tasks}
+
+
+def _replaces(seen: Observation, known: Observation | None) -> bool:
+    """Whether an answer is the one to keep: the first, unless that failed and this one did not."""
+    return known is None or (known.ranking.status == "failed" and seen.ranking.status != "failed")
 
 
 def _told(unlike: Mapping[str, str], manifest: Manifest, subject: Subject) -> list[str]:

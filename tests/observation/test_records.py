@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -407,3 +408,33 @@ def test_no_secret_is_stored(project: Project, monkeypatch: pytest.MonkeyPatch) 
         assert b"sk-from-" not in text
     manifest = json.loads(next(project.records.glob("*/manifest.json")).read_text())
     assert (manifest["asked.option.api_key"], manifest["asked.option.depth"]) == ("(hidden)", "3")
+
+
+def test_what_others_hold_of_equal_tasks_is_taken_over(folder: RecordFolder) -> None:
+    from tests.observation.conftest import make_tasks
+
+    def opened(queries: int, **more: str) -> Record:
+        tasks = make_tasks(queries)
+        manifest = Manifest(
+            {"reranker": "sgs", "queries": queries, "tasks_sha256": tasks.sha256}, {"prompt": "p1"} | more
+        )
+        return folder.open(SUBJECT, manifest, tasks)
+
+    def of(number: int, status: str = "ok") -> Observation:
+        return replace(seen(number, status=status), query_id=f"query{number}")
+
+    few, some, other = opened(2), opened(3), opened(4, prompt="p2")
+    few.append([of(0, "failed"), of(1)])
+    some.append([of(0), of(2)])
+    other.append([of(3)])
+    many = opened(5)
+    assert {each.path for each in folder.siblings(many)} == {few.path, some.path}
+    many.append([of(1, "failed")])
+    many.take_over(folder.siblings(many), make_tasks(5))
+    found = {seen.query_id: seen.ranking.status for seen in many.read().values()}
+    assert found == {"query0": "ok", "query1": "failed", "query2": "ok"}
+    assert all(seen.from_records for seen in many.read().values())
+    # Nothing is left to take.
+    before = parts(many)
+    many.take_over(folder.siblings(many), make_tasks(5))
+    assert parts(many) == before

@@ -52,11 +52,14 @@ def hash_of(item):
 RERANKER = Logged()
 """
 
+# A shell starts what it runs in the background with Ctrl-C ignored, and its children inherit that.
 RUN = """
+import signal
 from pathlib import Path
 from pytest_invari.measure.laboratory import Laboratory, Plan
 from pytest_invari.lookup.registry import Registry, RerankerSpec
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 laboratory = Laboratory(Registry(Path()), records=Path("records"))
 laboratory.measure(RerankerSpec.parse("logged_shop:RERANKER"), Plan("films.jsonl", 5, None, 20))
 """

@@ -122,6 +122,55 @@ def test_a_run_says_how_many_rankings_came_from_records(project: Project) -> Non
     assert told("--invari-replay") == ([160, 160], ["160 of 160", "160 of 160"])
 
 
+def test_more_queries_rank_the_new_ones_only(project: Project) -> None:
+    project.write("mine_counted.py", COUNTED)
+    run = ("--invari-records=kept", "--invari-baseline=mine_counted:rank")
+    project.run("--invari-queries=22", *run, reranker="mine_counted:rank")
+    assert calls(project) == 22 * 5
+    more = project.run("--invari-queries=32", *run, reranker="mine_counted:rank")
+    assert calls(project) == 32 * 5
+    more.stdout.fnmatch_lines(["records: 110 of 160 rankings came from records in kept"])
+    fewer = project.run("--invari-queries=25", *run, reranker="mine_counted:rank")
+    assert calls(project) == 32 * 5
+    fewer.stdout.fnmatch_lines(["records: 125 of 125 rankings came from records in kept"])
+
+
+def test_a_query_whose_task_was_changed_is_ranked_anew(project: Project) -> None:
+    project.write("mine_counted.py", COUNTED)
+    first = criteria(project, "--invari-records=kept", "-k", "calls")
+    tasks = project.path / "tasks.jsonl"
+    tasks.write_text(tasks.read_text().replace("Film 3", "Movie 3", 2))
+    assert criteria(project, "--invari-records=kept", "-k", "calls") == first
+    assert calls(project) == 32 * 5 + 2 * 5
+
+
+@pytest.mark.parametrize("damaged", ["views/part-*.parquet", "manifest.json"])
+@pytest.mark.parametrize("queries", [32, 30], ids=["same", "sibling"])
+def test_damaged_records_are_refused_before_anything_is_ranked(
+    project: Project, damaged: str, queries: int
+) -> None:
+    project.write("mine_counted.py", COUNTED)
+    criteria(project, "--invari-records=kept", "-k", "calls")
+    [path] = (project.path / "kept").glob(f"*/{damaged}")
+    path.write_bytes(path.read_bytes()[:100])
+    before = calls(project)
+    result = project.run("--invari-records=kept", f"--invari-queries={queries}", reranker="mine_counted:rank")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    [told] = [line for line in result.errlines if line.strip()]
+    assert told.startswith(f"ERROR: {path.relative_to(project.path)}: ")
+    assert calls(project) == before
+
+
+def test_damaged_tasks_of_a_sibling_are_refused(project: Project) -> None:
+    project.run("--invari-records=kept", "-k", "calls")
+    [path] = (project.path / "kept").glob("*/tasks.parquet")
+    path.write_bytes(path.read_bytes()[:100])
+    assert project.run("--invari-records=kept", "-k", "calls").ret == pytest.ExitCode.OK
+    result = project.run("--invari-records=kept", "-k", "calls", "--invari-queries=30")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0].startswith(f"ERROR: {path.relative_to(project.path)}")
+
+
 def test_without_the_option_nothing_is_said_of_records(project: Project) -> None:
     text = project.run().stdout.str()
     assert "from records" not in text
