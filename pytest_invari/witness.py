@@ -3,7 +3,7 @@
 A pure search over a function that ranks. Two facts make it short. Any two orders are joined by swaps of
 neighbours, and the preference that differs between their ends changes at one of the swaps, which bisection
 finds; so two moved positions always suffice. And a list is invariant exactly when all its orders are ranked
-alike; so trying every order of every shorter list, where the budget allows it, proves that none is shorter.
+alike; so trying every order of every shorter list, where the budget allows it, proves that none is.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def find_witness(
         pair, is_smallest = search.smaller(pair, tuple(first))
     except _OutOfCallsError:
         pair = search.best or pair
-    return search.witness(pair, is_smallest)
+    return search.witness(pair, is_smallest or len(pair[0]) == 2)
 
 
 class _Search:
@@ -188,19 +188,24 @@ class _Search:
         return pair, has_shrunk
 
     def smaller(self, pair: _Pair, items: Order) -> tuple[_Pair, bool]:
-        """Try every order of every shorter list of *items*, and say whether all of these were tried."""
-        central = set(_flipped(*map(self._certain, pair)))
+        """Try the orders of every shorter list of *items*, and say whether all of these were tried.
+
+        Where there are too many, half of the calls that are left go to the lists that are nearest to *pair*.
+        """
+        flipped = set(_flipped(*map(self._certain, pair)))
+        are_all_tried = True
         for size in range(2, len(pair[0])):
             known = sum(len(order) == size for order in self._known)
-            if math.perm(len(items), size) - known > self.left:
-                return pair, False
-            # Those with the flipped pair first, because they are the likeliest.
-            subsets = sorted(combinations(items, size), key=lambda some: -len(central.intersection(some)))
-            for subset in subsets:
+            is_affordable = math.perm(len(items), size) - known <= self.left
+            keep = 0 if is_affordable else self.left // 2
+            for subset in _nearest_first(items, size, pair[0], flipped):
                 for order in permutations(subset):
                     if self.flips((subset, order)):
-                        return self.nearest((subset, order)), True
-        return pair, True
+                        return self.nearest((subset, order)), are_all_tried
+                if self.left <= keep:
+                    break
+            are_all_tried &= is_affordable
+        return pair, are_all_tried
 
     def witness(self, pair: _Pair, is_smallest: bool) -> Witness:
         """The pair as a witness; as noise where one of its orders, asked again, is ranked otherwise."""
@@ -238,3 +243,16 @@ def _swaps(start: Order, end: Order) -> Iterator[Order]:
         for at in range(way.index(item), place, -1):
             way[at - 1], way[at] = way[at], way[at - 1]
             yield tuple(way)
+
+
+def _nearest_first(items: Order, size: int, shown: Order, flipped: set[str]) -> Iterator[Order]:
+    """The lists of this size: those with most of the *flipped* items first, then those with most *shown*."""
+    preferred = [item for item in items if item in flipped]
+    near = [item for item in shown if item not in flipped]
+    others = [item for item in items if item not in shown]
+    for first in range(min(size, len(preferred)), -1, -1):
+        for second in range(min(size - first, len(near)), -1, -1):
+            for one in combinations(preferred, first):
+                for two in combinations(near, second):
+                    for three in combinations(others, size - first - second):
+                        yield one + two + three

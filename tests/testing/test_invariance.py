@@ -208,7 +208,7 @@ def test_drawn_tasks_find_what_depends_on_the_order_and_relevance_is_drawn() -> 
             return True
         return False
 
-    few = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    few = settings(max_examples=50, deadline=None, derandomize=True, database=None)
     [smallest] = find(strategies.tasks(max_candidates=6), is_order_dependent, settings=few)
     assert len(smallest.candidates) == 4
     [some] = find(strategies.tasks(), lambda tasks: bool(tasks[0].relevance), settings=few)

@@ -93,6 +93,38 @@ def test_no_more_calls_are_made_than_allowed_and_what_is_found_is_a_witness(
     assert found == find_witness(rank, ITEMS, other, calls)
 
 
+def test_where_not_all_can_be_tried_the_calls_that_are_left_go_to_the_nearest_lists() -> None:
+    items = tuple(f"i{number:02}" for number in range(60))
+    pairs: list[set[str]] = []
+
+    def rank(shown: Order) -> Order:
+        return shown if len(shown) > 3 or set(shown) in pairs else tuple(sorted(shown))
+
+    found = find_witness(rank, items, items[::-1], 400)
+    assert found is not None
+    assert (len(found.orders[0]), found.is_smallest) == (4, False)
+    # A pair that leaving out candidates one by one does not lead to, and one of 1,770.
+    pair = {min(found.preferred, found.other), next(each for each in items if each not in found.orders[0])}
+    pairs.append(pair)
+    nearer = find_witness(rank, items, items[::-1], 400)
+    assert nearer is not None
+    assert (set(nearer.orders[0]), nearer.is_smallest) == (pair, True)
+    shows_a_flip(rank, nearer)
+
+
+def test_long_lists_take_no_time_beyond_the_calls() -> None:
+    items = tuple(f"i{number:03}" for number in range(300))
+
+    def rank(shown: Order) -> Order:
+        return shown if len(shown) > 9 else tuple(sorted(shown))
+
+    found = find_witness(rank, items, items[::-1], 500)
+    assert found is not None
+    assert len(found.orders[0]) == 10
+    assert not found.is_smallest
+    assert found.calls <= 500
+
+
 def test_what_is_ranked_alike_has_no_witness() -> None:
     assert find_witness(lambda shown: tuple(sorted(shown)), ITEMS, ITEMS[::-1], 50) is None
 
