@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_invari.data.tasks import Task, TaskSet
-from pytest_invari.errors import InvariError, UnknownNameError
+from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import TASK_FILES, Registry, RerankerSpec
 from pytest_invari.usercode import shortened
 
@@ -70,23 +70,24 @@ class GivenRegistry(Registry):
             return self._found(str(tasks), k)
         made = as_tasks(tasks)
         name = made.name
-        if self._given.setdefault(name, made).sha256 != made.sha256:
+        if name in self.dataset_names() or self._given.get(name, made).sha256 != made.sha256:
             name = f"{made.name}-{made.sha256[:8]}"
-            self._given[name] = made
+        self._given[name] = made
         return name, _length(made) if k is None else k
 
     def _found(self, name: str, k: int | None) -> tuple[str, int]:
         is_name = name in self.dataset_names()
         path = None if is_name else self._find_path(name)
+        if path is None and not is_name:
+            # Never those that were handed over under this name: it raises.
+            super().load_tasks(name, k or 1)
         if path is not None:
             # The same relative path may be another file in the next test.
             name = str(path.resolve())
         if k is not None:
             return name, k
-        if is_name or Path(name).suffix not in TASK_FILES:
+        if path is None or path.suffix not in TASK_FILES:
             raise InvariError(f"data set {name!r}: say how long its lists shall be, as in k=10")
-        if path is None:
-            raise UnknownNameError(f"data set {name!r}: there is no such file or folder")
         if name not in self._given:
             from pytest_invari.data.taskfile import read_tasks
 

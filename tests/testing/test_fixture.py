@@ -209,6 +209,14 @@ def test_tasks_of_all_kinds_and_what_is_no_list_of_tasks(own: Own) -> None:
             assert len(head.measured.query_ids) == 4
             assert len(invari.study(longest, TASKS, 5).measured.query_ids) == 32
 
+        def test_a_set_may_be_called_as_a_data_set_is(invari):
+            named = TaskSet.of("movielens_small", TASKS.tasks)
+            assert invari.study(longest, named, 5).name.startswith("longest on movielens_small-")
+
+        def test_the_name_of_a_set_that_was_handed_over_names_nothing(invari):
+            with pytest.raises(InvariError, match="unknown data set 'tasks'"):
+                invari.study(longest, "tasks", 5, k=6)
+
         def test_a_relative_path_is_looked_up_anew(invari, tmp_path, monkeypatch):
             lines = Path("tasks.jsonl").read_text().splitlines(keepends=True)
             (tmp_path / "tasks.jsonl").write_text("".join(lines[:3]))
@@ -230,7 +238,7 @@ def test_tasks_of_all_kinds_and_what_is_no_list_of_tasks(own: Own) -> None:
                 invari.study(longest, tasks, 5)
         """
     )
-    result.assert_outcomes(passed=10)
+    result.assert_outcomes(passed=12)
 
 
 def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
