@@ -13,7 +13,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.records.manifest import Scalar, describe_environment, describe_tasks, differences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pytest_invari.baseline.changes import Change
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.outcomes import Comparison
     from pytest_invari.criteria.checks import Check
     from pytest_invari.data.tasks import TaskSet
+    from pytest_invari.measure.plan import Plan
     from pytest_invari.session.bench import Bench
 
 __all__ = ["Gate"]
@@ -45,6 +46,7 @@ class Gate:
         self._bench, self._path, self._saves = bench, path, saves
         self._stored: dict[str, Entry] = {} if path is None else read_baseline(path)
         self._given: set[str] = set()
+        self._tasks: dict[tuple[str, Plan], Mapping[str, Scalar]] = {}
 
     def check(self, changes: Iterable[Change]) -> None:
         """Refuse stored values of other queries, views or rules, once the bench has checked the subjects.
@@ -57,7 +59,7 @@ class Gate:
             if entry is None:
                 continue
             tasks = self._bench.tasks_of(change)
-            expected = _fit(change, tasks)
+            expected = self._fit(change, tasks)
             stored = {key: value for key, value in entry.made.items() if key in expected}
             unlike = differences(stored, expected)
             where = f"{self._path}: {entry_id(change)}"
@@ -122,7 +124,7 @@ class Gate:
         }
         environment = describe_environment()
         return {
-            **_fit(check, tasks),
+            **self._fit(check, tasks),
             **models,
             **{f"version.{name}": value for name, value in environment.items() if name != "machine"},
             "reranker": check.shown_reranker,
@@ -130,18 +132,19 @@ class Gate:
             "suite_sha256": check.suite.sha256,
         }
 
-
-def _fit(check: Check, tasks: TaskSet) -> dict[str, Scalar]:
-    """What stored values and new ones must have in common to be compared."""
-    plan = check.plan
-    described = describe_tasks(tasks)
-    return {
-        "tasks_sha256": described["tasks_sha256"],
-        "plan.queries": described["queries"],
-        "plan.k": plan.k,
-        "plan.bank": " ".join(plan.bank),
-        **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
-    }
+    def _fit(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
+        """What stored values and new ones must have in common to be compared."""
+        plan = check.plan
+        subject = (check.reranker.label, plan)
+        if subject not in self._tasks:
+            self._tasks[subject] = describe_tasks(tasks)
+        return {
+            "tasks_sha256": self._tasks[subject]["tasks_sha256"],
+            "plan.queries": self._tasks[subject]["queries"],
+            "plan.k": plan.k,
+            "plan.bank": " ".join(plan.bank),
+            **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
+        }
 
 
 def _sha256(values: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.baseline.outcomes import FAILING, Comparison, describe_change
-from pytest_invari.session.items import CheckFailed, CheckItem, CheckUndecided, uncaptured
+from pytest_invari.session.items import CheckFailed, CheckItem, CheckUndecided, showing_progress
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
@@ -34,8 +34,9 @@ class ChangeItem(CheckItem):
             CheckUndecided: the interval tells neither that it is worse nor that it is not.
         """
         change = self.check
-        with uncaptured(self, shown=not self._bench.is_measured(change)):
+        with showing_progress(self, shown=not self._bench.is_measured(change)):
             comparison = self._gate.comparison(change)
+        self._make_entries()
         self.comparison = comparison
         self.user_properties.extend(_properties(change, comparison))
         message = f"{comparison.outcome}: {describe_change(change, comparison)}"
@@ -53,7 +54,7 @@ class ChangeItem(CheckItem):
         return {
             "change": asdict(self.comparison),
             "subjects": self._bench.summaries(self.check),
-            "entries": self._gate.entries(self.check),
+            "entries": self._entries,
         }
 
 

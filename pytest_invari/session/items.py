@@ -6,14 +6,17 @@ PYTEST_DONT_REWRITE: verdicts are composed messages, not asserts.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from pytest_invari.progress import preceded_by
+from pytest_invari.errors import InvariError
+from pytest_invari.progress import preceded_by, shown_on
 from pytest_invari.reports.results import carry, describe
+from pytest_invari.reports.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.gate import Gate
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.criterion import Judgement
     from pytest_invari.session.bench import Bench
 
-__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "uncaptured"]
+__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "showing_progress"]
 
 
 class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class
@@ -63,11 +66,12 @@ class CheckItem(pytest.Item):
         super().__init__(**keywords)
         self.check, self._bench, self._gate = check, bench, gate
         self.judgement: Judgement | None = None
+        self._entries: dict[str, Any] = {}
         self.add_marker("invari")
 
     def setup(self) -> None:
         """Load what the check needs, so that ``--durations`` tells loading from measuring."""
-        with uncaptured(self, shown=not self._bench.is_measured(self.check), back_to_line=False):
+        with showing_progress(self, shown=not self._bench.is_measured(self.check), back_to_line=False):
             self._bench.prepare(self.check)
 
     def runtest(self) -> None:
@@ -78,8 +82,9 @@ class CheckItem(pytest.Item):
             CheckUndecided: the interval holds the bound, or there is too little to judge.
         """
         check = self.check
-        with uncaptured(self, shown=not self._bench.is_measured(check)):
+        with showing_progress(self, shown=not self._bench.is_measured(check)):
             judgement = self._bench.judgement(check)
+        self._make_entries()
         self.judgement = judgement
         self.user_properties.extend(_properties(check, judgement))
         message = describe(check, judgement)
@@ -110,29 +115,59 @@ class CheckItem(pytest.Item):
         """What rides on the report to the controller; None when nothing was judged."""
         if self.judgement is None:
             return None
-        return carry(self.judgement, self._bench.summaries(self.check), self._gate.entries(self.check))
+        return carry(self.judgement, self._bench.summaries(self.check), self._entries)
+
+    def _make_entries(self) -> None:
+        """Make what a baseline is to store, before there is an outcome that would hide that it cannot be."""
+        try:
+            self._entries = self._gate.entries(self.check)
+        except InvariError as error:
+            raise CheckFailed(harmless(f"nothing to store in a baseline: {error}")) from None
 
 
 @contextmanager
-def uncaptured(item: pytest.Item, *, shown: bool, back_to_line: bool = True) -> Generator[None]:
-    """Where progress is *shown*, let it through on its own lines; then begin pytest's line of dots again."""
+def showing_progress(item: pytest.Item, *, shown: bool, back_to_line: bool = True) -> Generator[None]:
+    """Where progress is *shown*, let it through on its own lines; then begin pytest's line of dots again.
+
+    Whatever else is written in the block is captured and goes into the item's report, as of any test.
+    """
     plugins = item.config.pluginmanager
     capture = plugins.getplugin("capturemanager")
+    released = nullcontext if capture is None else capture.global_and_fixture_disabled
     terminal = None if hasattr(item.config, "workerinput") else plugins.getplugin("terminalreporter")
     with ExitStack() as stack:
         if shown:
-            if capture is not None:
-                stack.enter_context(capture.global_and_fixture_disabled())
+            with released():
+                stream = stack.enter_context(_duplicate(sys.stderr))
+            stack.enter_context(shown_on(stream))
             if terminal is not None:
 
                 def leave_line() -> None:
-                    terminal.ensure_newline()
-                    terminal.flush()
+                    with released():
+                        terminal.ensure_newline()
+                        terminal.flush()
                     if back_to_line and terminal.showfspath and not terminal.showlongtestinfo:
-                        stack.callback(terminal.write_fspath_result, item.nodeid, "")
+                        stack.callback(begin_line)
+
+                def begin_line() -> None:
+                    with released():
+                        terminal.write_fspath_result(item.nodeid, "")
+                        terminal.flush()
 
                 stack.enter_context(preceded_by(leave_line))
         yield
+
+
+@contextmanager
+def _duplicate(stream: TextIO) -> Generator[TextIO]:
+    """The same stream by a descriptor that capturing leaves alone; a stream without any is left alone itself."""
+    try:
+        descriptor = os.dup(stream.fileno())
+    except (AttributeError, OSError):
+        yield stream
+        return
+    with open(descriptor, "w", buffering=1, encoding=stream.encoding, errors="backslashreplace") as duplicate:
+        yield duplicate
 
 
 def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:

@@ -220,3 +220,56 @@ def test_a_finding_of_an_analysis_is_left_out(gated: Gated) -> None:
     assert list(gated.content()["entries"]) == ["bank::loc[mine:rank-tasks-K12]"]
     result = gated.project.pytest(*asked, "--invari-compare=mine.json")
     result.stdout.fnmatch_lines(["SAME * loc@baseline*", "LEFT OUT  rho@baseline*a finding of an analysis*"])
+
+
+def test_rankings_that_are_replayed_are_compared_and_stored_as_those_of_a_model(gated: Gated) -> None:
+    stored = gated.save("--invari-records=records")
+    (gated.project.path / "noise.txt").unlink()
+    result = gated.compare("--invari-records=records", "--invari-replay", "--invari-save=again.json")
+    result.stdout.fnmatch_lines(["baseline mine.json: 6 same", "saved: 5 metrics in again.json"])
+    assert json.loads((gated.project.path / "again.json").read_text()) == stored
+
+
+@pytest.mark.parametrize("rule", ["strict", "drop"])
+def test_rankings_that_fail_are_compared_by_the_suites_rule(gated: Gated, rule: str) -> None:
+    suite = gated.project.path / "small.invari.toml"
+    suite.write_text(suite.read_text().replace('name = "small"', f'name = "small"\non_failure = "{rule}"', 1))
+    gated.save()
+    code = (gated.project.path / "mine.py").read_text()
+    faulty = "    if texts[0] == 'Film 3':\n        raise RuntimeError('no answer')\n    return [score"
+    gated.project.write("mine.py", code.replace("    return [score", faulty, 1))
+    found = gated.changes()["loc"]
+    assert found["outcome"] == ("missing" if rule == "strict" else "undecided")
+    assert "rankings failed" in found["reason"] if rule == "strict" else found["undefined"] < 32
+
+
+def test_a_reranker_that_cannot_say_what_it_is_is_not_stored(gated: Gated) -> None:
+    gated.project.write(
+        "mine.py",
+        """
+        from pytest_invari.protocol import Ranking
+
+        class Rank:
+            def rank(self, request):
+                return Ranking(request.ids)
+
+            def fingerprint(self):
+                raise RuntimeError("which am I?")
+        """,
+    )
+    result = gated.project.run("--invari-save=mine.json", "-k", "calls", reranker="mine:Rank")
+    result.stdout.fnmatch_lines(["nothing to store in a baseline: *fingerprint() raised*which am I?*"])
+    result.stdout.fnmatch_lines(["criteria: 0 passed, 1 failed, 0 undecided"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert not gated.path.exists()
+
+
+def test_a_criterion_must_not_take_the_name_of_a_reported_metric(gated: Gated) -> None:
+    suite = gated.project.path / "small.invari.toml"
+    suite.write_text(suite.read_text().replace('name = "calls"', 'name = "ppi"').replace('"gpi"]', '"ppi"]'))
+    gated.save()
+    result = gated.compare()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: small.invari.toml:*: criterion 'ppi' has the name of a metric under report; rename it"]
+    )
