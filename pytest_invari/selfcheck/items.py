@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.session.items import CheckFailed, uncaptured
+from pytest_invari.session.items import CheckFailed, showing_progress
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.criterion import Criterion
@@ -83,7 +83,7 @@ class PromiseItem(pytest.Item):
         promise = self.promise
         assert isinstance(self.parent, SelfcheckNode)
         world = self.parent.world(promise.plan)
-        with uncaptured(self, shown=not world.has(promise.reranker)):
+        with showing_progress(self, shown=not world.has(promise.reranker)):
             self.trial = world.trial(promise.criterion, promise.reranker, promise.suite)
         broken = self.trial.broken
         if broken:
