@@ -160,7 +160,7 @@ def showing_progress(item: pytest.Item, *, shown: bool, back_to_line: bool = Tru
 
 @contextmanager
 def _duplicate(stream: TextIO) -> Generator[TextIO]:
-    """The same stream by a descriptor that capturing leaves alone; a stream without any is left alone itself."""
+    """The stream by a descriptor that capturing leaves alone; the stream itself where it has none."""
     try:
         descriptor = os.dup(stream.fileno())
     except (AttributeError, OSError):

@@ -185,6 +185,54 @@ def test_a_long_run_without_a_terminal_tells_how_far_it_is(
     assert [line.strip() for line in lines] == ["small", f"{'small .':<73}[100%]"]
 
 
+NOISY = """
+import os, sys, time
+
+def rank(context, texts):
+    time.sleep(0.008)
+    print("said on stdout")
+    print("said on stderr", file=sys.stderr)
+    os.write(1, b"written on descriptor 1\\n")
+    return [float(len(text)) for text in texts]
+"""
+SAID = ("said on stdout", "said on stderr", "written on descriptor 1")
+
+
+def test_what_a_reranker_prints_is_captured_and_progress_is_shown(project: Project) -> None:
+    project.write("mine_noisy.py", NOISY)
+    run = ("--invari-suite=small.invari.toml", "--reranker=mine_noisy:rank", "-k", "calls")
+    result = project.pytester.runpytest_subprocess(*run)
+    result.assert_outcomes(passed=1)
+    assert not any(said in result.stdout.str() + result.stderr.str() for said in SAID)
+    [told] = [line for line in result.errlines if line.strip()]
+    assert re.match(r"mine_noisy:rank on tasks, K=6: 100%.* 160/160 ", told)
+    assert [line.strip() for line in result.outlines if line.startswith("small")] == [
+        "small", f"{'small .':<73}[100%]"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+def test_what_a_reranker_prints_stands_in_the_report_of_the_item_that_measured(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    project.write("mine_noisy.py", NOISY.replace("0.008", "0"))
+    project.write_suite("open", calls="at_most = 0.5")
+    run = ("--invari-suite=open.invari.toml", "--reranker=mine_noisy:rank", *workers)
+    text = project.pytest(*run).stdout.str()
+    for stream, said in (("stdout", SAID[0]), ("stdout", SAID[2]), ("stderr", SAID[1])):
+        told = text.partition(f"- Captured {stream} call -")[2].partition("\n----")[0]
+        assert told.count(said) == 160
+
+
+def test_without_capture_a_reranker_prints_as_it_goes(project: Project) -> None:
+    project.write("mine_noisy.py", NOISY.replace("0.008", "0"))
+    result = project.run("-s", "-k", "gpi", reranker="mine_noisy:rank")
+    assert result.outlines.count("said on stdout") >= 159
+    assert result.errlines.count("said on stderr") == 160
+
+
 VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
 
 
