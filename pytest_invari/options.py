@@ -275,7 +275,9 @@ def _options() -> tuple[_Option, ...]:
         _Option("queries", "number of queries; intervals shrink with their square root.", _whole(1), "N"),
         _Option("seed", "seed of the views, for a fresh draw of orders (default 0).", _whole(0), "SEED"),
         _Option("baseline", "compare with this reranker in place of the suite's baseline.", _text, "NAME"),
-        _Option("strict", "an undecided criterion or assertion fails, as a release gate wants it.", flag=True),
+        _Option(
+            "strict", "an undecided criterion or assertion fails, as a release gate wants it.", flag=True
+        ),
         _Option(
             "records",
             "keep every ranking in this folder as Parquet; a run that was interrupted goes on from there.",
