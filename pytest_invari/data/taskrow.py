@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_invari.data.tasks import STRATA, Stratum, Task
-from pytest_invari.errors import InvariError, unknown_name
+from pytest_invari.errors import InvariError, counted, unknown_name
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
 
 __all__ = ["ROW_KEYS", "load_json", "parse_task"]
@@ -80,8 +80,9 @@ def _relevant_total(row: Mapping[str, Any], in_list: int, place: str) -> int:
         raise InvariError(f"{place}: relevant_total is larger than any count can be")
     if total < in_list:
         raise InvariError(
-            f"{place}: relevant_total is {total}, but {in_list} candidates are relevant; it counts all of "
-            "the query's relevant items, in the list or not"
+            f"{place}: relevant_total is {total}, but {counted(in_list, 'candidate')} "
+            f"{'is' if in_list == 1 else 'are'} relevant; it counts all of the query's relevant "
+            "items, in the list or not"
         )
     return total
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol import Candidate, Context
 
 __all__ = ["STRATA", "Stratum", "Task", "TaskSet", "content_hash", "task_row"]
@@ -54,11 +54,11 @@ class Task:
             InvariError: the list is shorter than *k*, or longer and controlled.
         """
         if k < 1:
-            raise InvariError(f"lists of {k} candidates asked for; k must be at least 1")
+            raise InvariError(f"lists of {counted(k, 'candidate')} asked for; k must be at least 1")
         if len(self.candidates) < k:
             raise InvariError(
-                f"query {self.query_id!r} has {len(self.candidates)} candidates, fewer than the {k} "
-                "asked for; ask for a smaller k or supply longer lists"
+                f"query {self.query_id!r} has {counted(len(self.candidates), 'candidate')}, fewer than the "
+                f"{k} asked for; ask for a smaller k or supply longer lists"
             )
         if self.stratum == "controlled" and len(self.candidates) > k:
             whole = len(self.candidates)

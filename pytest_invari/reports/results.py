@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COSTS",
+    "TOKENS",
     "Result",
     "ResultBook",
     "SubjectKey",
@@ -39,7 +41,8 @@ STANDING = (
 )
 """Measured of every subject; ``{}`` stands for the length of the top."""
 
-COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
+TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
+COSTS = ("calls", "depth", *TOKENS, "seconds")
 
 Summary = Mapping[str, Any]
 """What was measured of one subject: the JSON report's ``subjects[]`` entry."""
@@ -193,6 +196,8 @@ def summarise(
     """
     reported = {name: measured.analyses.report(name) for name in analyses}
     plan, observations = measured.plan, measured.observations
+    total_cost = _total_cost(measured)
+    unreported = {name for name, total in total_cost.items() if total is None}
     return {
         "reranker": reranker,
         "dataset": dataset,
@@ -202,11 +207,14 @@ def summarise(
         "rankings": len(observations),
         "rankings_from_records": sum(seen.from_records for seen in observations),
         "failures": int(measured.failure_count),
-        "cost": {name: float(measured.interval(name).estimate) for name in COSTS},
-        "total_cost": {
-            name: float(sum(getattr(seen.ranking.cost, name) for seen in observations)) for name in COSTS
+        "cost": {
+            name: None if name in unreported else float(measured.interval(name).estimate) for name in COSTS
         },
-        "metrics": {name: _plain(measured.interval(name)) for name in metrics},
+        "total_cost": total_cost,
+        "metrics": {
+            name: _nothing(measured) if name in unreported else _plain(measured.interval(name))
+            for name in metrics
+        },
         "position_p_value": measured.position_p_value,
         "regions": asdict(measured.regions),
         "analyses": {name: plain for name, (plain, _) in reported.items()},
@@ -232,6 +240,24 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
         if (each.top or 1) <= plan.k and each.kind != "analysis"
     }
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
+
+
+def _total_cost(measured: Measured) -> dict[str, float | None]:
+    """The cost of all rankings; None of a kind that the reranker does not report.
+
+    Without a language model there are no tokens; with one, none of them may be cached.
+    """
+    found = {
+        name: float(sum(getattr(seen.ranking.cost, name) for seen in measured.observations)) for name in COSTS
+    }
+    kinds = {name: TOKENS if name in TOKENS else (name,) for name in COSTS}
+    return {name: found[name] if any(found[each] for each in kinds[name]) else None for name in COSTS}
+
+
+def _nothing(measured: Measured) -> dict[str, Any]:
+    """The figure of a cost that is not reported."""
+    undefined = dict.fromkeys(("estimate", "low", "high"), math.nan)
+    return {**undefined, "n": 0, "undefined": len(measured.query_ids), "reason": "not_reported"}
 
 
 def _plain(interval: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.results import COSTS, Result, ResultBook, Summary, describe
+from pytest_invari.reports.results import COSTS, TOKENS, Result, ResultBook, Summary, describe
 from pytest_invari.reports.text import figure, number, printable
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ _LEAST_COLUMN = 25
 _LEAST_LABEL = 9
 # Below this width an entry's lines are indented less, so that a figure fits into one.
 _NARROW = 60
-_TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
 _FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
@@ -190,15 +189,9 @@ def _cell(column: Summary, name: str) -> str:
     value = column["metrics"].get(name)
     if value is None:
         return ""
-    if name in COSTS and not _reports(column, name):
+    if name in COSTS and column["total_cost"][name] is None:
         return "-"
     return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
-
-
-def _reports(column: Summary, cost: str) -> bool:
-    """Whether the reranker tells this kind of cost; without a language model there are no tokens."""
-    kind = _TOKENS if cost in _TOKENS else (cost,)
-    return any(column["total_cost"][name] for name in kind)
 
 
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
@@ -271,13 +264,13 @@ def _changes_line(changes: ChangeBook, settings: Settings) -> str:
 
 
 def _cost_line(subjects: Sequence[Summary]) -> str:
-    total = {name: sum(each["total_cost"][name] for each in subjects) for name in COSTS}
+    total = {name: sum(each["total_cost"][name] or 0.0 for each in subjects) for name in COSTS}
     parts = [
         counted(len(subjects), "subject"),
         counted(sum(each["rankings"] for each in subjects), "ranking"),
         counted(round(total["calls"]), "call"),
     ]
-    if any(total[name] for name in _TOKENS):
+    if any(total[name] for name in TOKENS):
         parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
         parts.append(f"{total['tokens_out']:,.0f} out")
     return f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"

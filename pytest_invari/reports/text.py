@@ -33,12 +33,13 @@ def number(value: float, digits: int = 4, counted: bool = False) -> str:
     if math.isnan(value):
         return "undefined"
     if abs(value) >= 1000 or (counted and value == round(value)):
-        return f"{value:,.0f}"
+        return f"{value:z,.0f}"
     if counted and abs(value) < 10.0**-digits:
         return f"{value:.0e}"
+    # z: what rounds to 0 has no sign.
     if abs(value) >= 10:
-        return f"{value:.{min(digits, 1)}f}"
-    return f"{value:.{digits}f}"
+        return f"{value:z.{min(digits, 1)}f}"
+    return f"{value:z.{digits}f}"
 
 
 def figure(estimate: float, low: float, high: float, n: int, digits: int = 4, counted: bool = False) -> str:

@@ -58,7 +58,15 @@ def test_subjects_are_the_reranker_and_its_baseline(project: Project) -> None:
     assert (first["cost"]["calls"], first["total_cost"]["calls"]) == (1.0, 160.0)
     names = {"ppi", "gpi", "loc", "exposure_deviation@5", "hr@5", "ndcg@5", "calls", "depth", "seconds"}
     assert names <= set(first["metrics"])
+    costs = {name: first["metrics"].pop(name) for name in ("tokens_in", "tokens_cached", "tokens_out")}
     assert all(math.isfinite(each["estimate"]) for each in first["metrics"].values())
+    # What the table shows as "-".
+    for name, cost in costs.items():
+        assert (first["cost"][name], first["total_cost"][name]) == (None, None)
+        assert cost == {
+            "estimate": None, "low": None, "high": None, "n": 0, "undefined": 32,
+            "reason": "not_reported",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("options", [("-p", "no:terminal"), ("-q",), ("-n2",)])

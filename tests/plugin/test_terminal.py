@@ -293,7 +293,8 @@ def test_subjects_on_different_data_have_tables_of_their_own() -> None:
     ("value", "shown"),
     [
         (0.81234, "0.8123"),
-        (-0.00001, "-0.0000"),
+        (-0.00001, "0.0000"),
+        (-0.00006, "-0.0001"),
         (12.345, "12.3"),
         (1234.5, "1,234"),
         (float("nan"), "undefined"),

@@ -191,7 +191,7 @@ def test_blank_lines_and_a_byte_order_mark_are_ignored_and_lines_still_counted(t
         ),
         ([row(candidates=[candidate(meta=nested(52))])], "meta is nested deeper than 50 levels"),
         ([row(relevant_total=2**63)], "relevant_total is larger than any count can be"),
-        ([row(relevant_total=-1)], "relevant_total is -1, but 1 candidates are relevant"),
+        ([row(relevant_total=-1)], "relevant_total is -1, but 1 candidate is relevant"),
         ([row(relevant_total=True)], "relevant_total must be an integer or null, not true"),
         (
             [row(query_id="q" * 99, text=5)],
@@ -216,7 +216,7 @@ def test_blank_lines_and_a_byte_order_mark_are_ignored_and_lines_still_counted(t
             [row(history=[{"text": "Heat", "rating": "5"}])],
             "history entry 1: rating must be a number or null",
         ),
-        ([row(relevant_total=0)], "relevant_total is 0, but 1 candidates are relevant"),
+        ([row(relevant_total=0)], "relevant_total is 0, but 1 candidate is relevant"),
         ([row(relevant_total=1.5)], "relevant_total must be an integer or null, not a number (1.5)"),
         ([["q1"]], "line 1: a task must be an object with the keys query_id, text, history"),
     ],
