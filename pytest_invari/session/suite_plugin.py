@@ -119,8 +119,10 @@ class SuitePlugin:
         self._changes = ChangeBook(expansion.changes)
         self._interruption = ""
 
-    def pytest_report_header(self) -> str:
-        """Say what is tested on what."""
+    def pytest_report_header(self) -> str | None:
+        """Say what is tested on what; workers of pytest-xdist, which check nothing, say nothing."""
+        if hasattr(self._config, "workerinput"):
+            return None
         chosen = dict.fromkeys(
             f"{check.suite.name} ({check.profile.name}: {check.plan.views} views of "
             f"{'all queries' if check.plan.queries is None else counted(check.plan.queries, 'query')})"
@@ -130,7 +132,17 @@ class SuitePlugin:
         more = f", {compared} with {self._settings.compare}" if self._expansion.changes else ""
         return printable(
             f"invari: {', '.join(chosen)}; {counted(len(self._expansion.checks), 'check')}{more}"
+            f"{''.join(f'; {each}' for each in self._short_datasets())}"
         )
+
+    def _short_datasets(self) -> list[str]:
+        """The data sets that have fewer queries than were asked for."""
+        found: dict[str, None] = {}
+        for check in self._expansion.items:
+            queries = len(self._bench.tasks_of(check).tasks)
+            if queries < (check.plan.queries or 0):
+                found[f"{check.shown_dataset} has only {counted(queries, 'query')}"] = None
+        return list(found)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(

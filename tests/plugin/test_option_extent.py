@@ -37,6 +37,21 @@ def test_k_views_and_queries_replace_the_profiles(project: Project) -> None:
     assert (first["k"], first["views"], first["queries"]) == (4, 3, 31)
 
 
+@pytest.mark.parametrize("more", [(), ("-n2",), ("--invari-replay",)], ids=["alone", "workers", "replay"])
+def test_the_header_says_where_a_data_set_has_fewer_queries(project: Project, more: tuple[str, ...]) -> None:
+    if "-n2" in more:
+        pytest.importorskip("xdist")
+    run = ("--invari-records=kept", "-k", "calls")
+    project.run(*run, "--invari-queries=32")
+    for queries, told in (
+        (1000, "1,000 queries); 4 checks; tasks has only 32 queries"),
+        (32, "32 queries); 4 checks"),
+    ):
+        result = project.run(*run, f"--invari-queries={queries}", *more)
+        result.assert_outcomes(passed=1)
+        assert f"invari: small (quick: 5 views of {told}" in result.outlines
+
+
 def test_several_lengths_are_separated_by_commas_or_repeated(project: Project) -> None:
     expected = [f"small::gpi[first_stage-tasks-K{k}]" for k in (3, 5, 6)]
     assert project.ids(*ASKED, "--invari-k=3,5", "--invari-k=6,5", "-k", "gpi") == expected
