@@ -186,6 +186,7 @@ class Laboratory:
     def _rank(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         tasks = self.tasks(plan)
         views = self._sampled(plan, tasks)
+        repeated = {suffix: plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)}
         self.prepare(spec, plan)
         reranker = self._reranker(spec, plan)
         subject = _subject(spec, plan, tasks.name)
@@ -198,7 +199,7 @@ class Laboratory:
                 describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
             )
             record = self._records.open(subject, manifest, tasks)
-            record.take_over(self._records.siblings(record), tasks)
+            record.take_over(self._records.siblings(record), tasks, _keys(views, *repeated.values()))
         ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
         what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
         observations = ranked(reranker, tasks, views, description=what)
@@ -207,8 +208,9 @@ class Laboratory:
             # Built anew, so that nothing is answered from memory.
             again = self._build(spec, plan)
             for suffix, batch in ((_ALONE, 1), (_BATCH, plan.repeats)):
-                shown = plan.repeated(views, suffix)
-                repeats += ranked(again, tasks, shown, description=f"{what}, again", batch_size=batch)
+                repeats += ranked(
+                    again, tasks, repeated[suffix], description=f"{what}, again", batch_size=batch
+                )
         return observations, repeats
 
     def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
@@ -292,6 +294,11 @@ def _lists(plan: Plan) -> _Lists:
 def _shown(spec: RerankerSpec, plan: Plan) -> _Shown:
     """What of a plan decides what a reranker is shown, besides the orders."""
     return spec.label, _lists(plan), plan.labels, plan.blind_ids
+
+
+def _keys(*shown: Mapping[str, list[View]]) -> set[Key]:
+    """What identifies the observations of these views."""
+    return {(query_id, view.name) for views in shown for query_id, drawn in views.items() for view in drawn}
 
 
 def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:

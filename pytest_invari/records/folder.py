@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -238,22 +238,22 @@ class Record:
                 return kept
         raise InvariError(f"{self.path}: keeps changing while it is read; let the other run end first")
 
-    def take_over(self, others: Sequence[Record], tasks: TaskSet) -> None:
-        """Keep as well what *others* hold of those *tasks* that they have with equal content.
+    def take_over(self, others: Sequence[Record], tasks: TaskSet, wanted: Collection[Key]) -> None:
+        """Keep what is *wanted* of those *tasks* that *others* have with equal content.
 
         Raises:
             InvariError: as :meth:`read` and :meth:`tasks`.
         """
-        if not others:
+        missing = set(wanted) - self.read().keys() if others else set()
+        if not missing:
             return
-        known = self.read()
         contents = _contents(tasks)
         found: dict[Key, Observation] = {}
         for other in others:
             theirs = _contents(other.tasks())
+            same = {query_id for query_id, content in contents.items() if theirs.get(query_id) == content}
             for key, seen in other.read().items():
-                same = key[0] in contents and contents[key[0]] == theirs.get(key[0])
-                if same and key not in known and _replaces(seen, found.get(key)):
+                if key in missing and seen.query_id in same and _replaces(seen, found.get(key)):
                     found[key] = seen
         if found:
             self.append(list(found.values()))

@@ -430,11 +430,13 @@ def test_what_others_hold_of_equal_tasks_is_taken_over(folder: RecordFolder) -> 
     many = opened(5)
     assert {each.path for each in folder.siblings(many)} == {few.path, some.path}
     many.append([of(1, "failed")])
-    many.take_over(folder.siblings(many), make_tasks(5))
+    wanted = {(f"query{number}", f"seed0.{number}") for number in (0, 1, 3)}
+    many.take_over(folder.siblings(many), make_tasks(5), wanted)
     found = {seen.query_id: seen.ranking.status for seen in many.read().values()}
-    assert found == {"query0": "ok", "query1": "failed", "query2": "ok"}
+    assert found == {"query0": "ok", "query1": "failed"}
     assert all(seen.from_records for seen in many.read().values())
-    # Nothing is left to take.
+    # Where nothing is missing, others are not read.
+    (few.path / "tasks.parquet").unlink()
     before = parts(many)
-    many.take_over(folder.siblings(many), make_tasks(5))
+    many.take_over([few], make_tasks(5), {("query0", "seed0.0")})
     assert parts(many) == before
