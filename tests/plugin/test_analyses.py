@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
-K, QUERIES = 12, 40
+K, QUERIES = 12, 32
 NOISY = "biased:noise=0.7"
 
 
