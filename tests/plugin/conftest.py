@@ -123,7 +123,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     write_tasks(pytester.path / "tasks.jsonl")
     made = Project(pytester)
     made.write("small.invari.toml", SUITE)

@@ -50,7 +50,6 @@ class Own:
 def own(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Own:
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     generator = random.Random(7)
     lines = []
     for query in range(32):
