@@ -190,7 +190,7 @@ def _line(reranker: str, task: Task, order: Order) -> str:
     context = f"Context({task.context.text!r}{f', ({history},)' if history else ''})"
     further = "" if math.factorial(len(order)) <= VIEWS else f", orders=[{order!r}]"
     return (
-        f"from pytest_invari.testing import {', '.join(names)}, assert_permutation_invariant; "
+        f"from pytest_invari import {', '.join(names)}, assert_permutation_invariant; "
         f"assert_permutation_invariant({reranker}, "
         f"[Task({task.query_id!r}, {context}, ({candidates}))]{further})"
     )

@@ -270,3 +270,11 @@ def test_loading_the_plugin_imports_nothing_heavy() -> None:
     }
     assert "pytest_invari.plugin" in loaded
     assert not {name for name in loaded if name.partition(".")[0] in HEAVY}
+
+
+def test_the_installed_package_is_typed_for_users(alone: Environment, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "typing" / "user_code.py", tmp_path)
+    # Its lines that must be refused are marked so, and a mark that nothing calls for is an error too.
+    strict = ["--strict", f"--python-executable={alone.python}", f"--cache-dir={tmp_path / 'cache'}"]
+    output = run([sys.executable, "-m", "mypy", *strict, "user_code.py"], tmp_path)
+    assert "no issues found in 1 source file" in output
