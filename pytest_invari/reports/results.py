@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,12 +28,14 @@ __all__ = [
     "ResultBook",
     "SubjectKey",
     "Summary",
+    "Wording",
     "carry",
     "describe",
     "summarise",
     "table_metrics",
     "verdict_line",
     "why_nothing",
+    "wording",
 ]
 
 STANDING = (
@@ -63,6 +66,20 @@ class Result:
     def line(self) -> str:
         """The figure, then what was demanded of it: the message of a failing item."""
         return describe(self.check, self.judgement)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What is said of a judgement: its figure, what was demanded, and what else must be known."""
+
+    figure: str
+    demand: str
+    remarks: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return harmless("; ".join([f"{self.figure}: {self.demand}", *self.remarks]))
 
 
 class ResultBook:
@@ -138,7 +155,12 @@ def why_nothing(report: pytest.TestReport) -> str:
 
 def describe(check: Check, judgement: Judgement) -> str:
     """One line that begins with the figure and goes on to the demand and the reason."""
-    return verdict_line(
+    return wording(check, judgement).line
+
+
+def wording(check: Check, judgement: Judgement) -> Wording:
+    """The same in its parts."""
+    return _wording(
         check.criterion,
         judgement,
         k=check.plan.k,
@@ -150,29 +172,33 @@ def describe(check: Check, judgement: Judgement) -> str:
 def verdict_line(
     criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
 ) -> str:
-    """The same of a criterion that no suite holds; *baseline* is what the other reranker is called."""
+    """The line of a criterion that no suite holds; *baseline* is what the other reranker is called."""
+    return _wording(criterion, judgement, k=k, baseline=baseline, min_queries=min_queries).line
+
+
+def _wording(
+    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
+) -> Wording:
     counted = criterion.metric.family in COSTS
     shown = (
         figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
         if judgement.is_measured
         else "no figure"
     )
-    parts = [f"{shown}: {_demand(criterion, judgement.bound, k, baseline)}"]
-    if judgement.reason:
-        parts.append(judgement.reason)
+    remarks = [judgement.reason] if judgement.reason else []
     # That the least number of queries is wanted has been said by the reason.
     if judgement.n_needed is not None and judgement.n_needed != min_queries:
         whose = " with a value" if judgement.undefined else ""
-        parts.append(f"about {judgement.n_needed:,} queries{whose} would decide")
+        remarks.append(f"about {judgement.n_needed:,} queries{whose} would decide")
     elif judgement.verdict == "undecided" and not judgement.reason:
-        parts.append("the figure lies on the bound, so more queries may not decide")
+        remarks.append("the figure lies on the bound, so more queries may not decide")
     distance = abs(judgement.bound)
     if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
-        parts.append(
+        remarks.append(
             f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, and "
             f"{distance:g} is asked for"
         )
-    return harmless("; ".join(parts))
+    return Wording(shown, _demand(criterion, judgement.bound, k, baseline), tuple(remarks))
 
 
 def _demand(criterion: Criterion, bound: float, k: int, baseline: str) -> str:
@@ -212,8 +238,7 @@ def summarise(
         },
         "total_cost": total_cost,
         "metrics": {
-            name: _nothing(measured) if name in unreported else _plain(measured.interval(name))
-            for name in metrics
+            name: _nothing(measured) if name in unreported else _figure(measured, name) for name in metrics
         },
         "position_p_value": measured.position_p_value,
         "regions": asdict(measured.regions),
@@ -260,15 +285,24 @@ def _nothing(measured: Measured) -> dict[str, Any]:
     return {**undefined, "n": 0, "undefined": len(measured.query_ids), "reason": "not_reported"}
 
 
-def _plain(interval: Any) -> dict[str, Any]:
+def _figure(measured: Measured, name: str) -> dict[str, Any]:
+    interval = measured.interval(name)
     return {
         "estimate": float(interval.estimate),
         "low": float(interval.low),
         "high": float(interval.high),
         "n": int(interval.n),
         "undefined": int(interval.undefined),
-        "reason": interval.reason,
+        "reason": interval.reason if interval.n else _why_undefined(measured, name) or interval.reason,
     }
+
+
+def _why_undefined(measured: Measured, name: str) -> str | None:
+    """The reason why most queries have no value; None of a metric that only all queries together have."""
+    interval = measured.interval(name)
+    reasons = getattr(measured.metric(name), "reasons", ())[: interval.n + interval.undefined]
+    found = Counter(reason for reason in reasons if reason is not None)
+    return found.most_common(1)[0][0] if found else None
 
 
 def _last_line(text: str) -> str:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.results import COSTS, TOKENS, Result, ResultBook, Summary, describe
-from pytest_invari.reports.text import figure, number, printable
+from pytest_invari.reports.results import Result, ResultBook, Summary, describe
+from pytest_invari.reports.rows import (
+    cost_line,
+    grouped_left_out,
+    measurements,
+    outcome_line,
+    records_line,
+    verdict_counts,
+)
+from pytest_invari.reports.text import printable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_invari.baseline.book import ChangeBook
     from pytest_invari.criteria.checks import LeftOut
     from pytest_invari.options import Settings
@@ -26,18 +31,6 @@ _COLOURS = {
     **{"pass": "green", "fail": "red", "undecided": "yellow"},
     **{"improved": "green", "same": "green", "regressed": "red", "missing": "red"},
 }
-# Rows that are shown when one of their counts is not 0.
-_COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
-_ROW_NAMES = {
-    **{"ppi": "PPI", "ppi_null": "PPI null", "ppi_excess": "PPI excess", "ppi_split": "PPI split"},
-    **{"gpi": "GPI", "gpi_exact": "GPI exact", "gpi_lower_bound": "GPI bound", "loc": "LOC", "hr": "HR"},
-    **{"bucket_agreement_gap": "bucket agreement", "label_agreement_gap": "label agreement"},
-    **{"ndcg": "nDCG", "ndcg_candidates": "nDCG candidates"},
-}
-# Rows that are shown when one of their figures is not 0.
-_RATES = ("tie_rate", "invalid_view_rate")
-# Three decimals let two subjects stand side by side in 80 columns.
-_DIGITS = 3
 _GAP = 2
 # tabulate makes a column this much wider than its heading.
 _HEADING_PADDING = 2
@@ -86,41 +79,21 @@ def format_tables(subjects: Sequence[Summary], width: int) -> list[list[str]]:
     Columns that do not fit beside each other into *width* stand in tables below each other.
     """
     tables: list[list[str]] = []
-    ordered = sorted(subjects, key=lambda each: (each["dataset"], each["k"], each["views"]))
-    for (dataset, k, views), group in groupby(
-        ordered, lambda each: (each["dataset"], each["k"], each["views"])
-    ):
-        columns = list(group)
-        title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
-        wrapped = _wrap(printable(title), width, "")
-        names = [
-            name
-            for name in dict.fromkeys(name for column in columns for name in column["metrics"])
-            if name not in _RATES or any(column["metrics"][name]["estimate"] for column in columns)
-        ]
-        counts = [name for name in _COUNTS if any(column[name] for column in columns)]
-        cells = [
-            [
-                *(_cell(column, name) for name in names),
-                number(column["position_p_value"], _DIGITS),
-                *(f"{column[name]} of {column['rankings']}" for name in counts),
-            ]
-            for column in columns
-        ]
-        headings = [printable(column["reranker"]) for column in columns]
+    for found in measurements(subjects):
+        wrapped = _wrap(found.title, width, "")
+        headings, cells = found.headings, found.cells
         needs = [
             max(*map(len, cell), min(len(heading) + _HEADING_PADDING, _LEAST_COLUMN))
             for heading, cell in zip(headings, cells, strict=True)
         ]
-        labels = _broken(
-            [*map(_row_name, names), "position p", *(_COUNTS[name] for name in counts)],
-            width - max(needs) - _GAP,
-        )
+        labels = _broken(found.labels, width - max(needs) - _GAP)
         room = width - max(len(line) for label in labels for line in label.splitlines()) - _GAP
         for part in _fit(needs, room):
             spare = room - sum(needs[index] for index in part) - _GAP * (len(part) - 1)
             broken = _headings([(headings[index], needs[index]) for index in part], spare)
-            tables.append([*wrapped, *_table(labels, broken, [cells[index] for index in part])])
+            table = _table(labels, broken, [cells[index] for index in part])
+            notes = [line for note in found.notes(part) for line in _wrap(note, width, "  ")]
+            tables.append([*wrapped, *table, *notes])
             wrapped = []
     return tables
 
@@ -178,22 +151,6 @@ def _table(labels: list[str], headings: list[str], cells: list[list[str]]) -> li
     return [line.rstrip() for line in str(text).splitlines()]
 
 
-def _row_name(metric: str) -> str:
-    family, at, cutoff = metric.partition("@")
-    if family.startswith("exposure_deviation"):
-        family = family.replace("exposure_deviation", "exposure dev.").replace("_", " ")
-    return _ROW_NAMES.get(family, family.replace("_", " ")) + at + cutoff
-
-
-def _cell(column: Summary, name: str) -> str:
-    value = column["metrics"].get(name)
-    if value is None:
-        return ""
-    if name in COSTS and column["total_cost"][name] is None:
-        return "-"
-    return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
-
-
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
     check = result.check
     lines = _entry(word, check.name, describe(check, result.judgement), width)
@@ -210,7 +167,7 @@ def _entry(word: str, name: str, text: str, width: int) -> list[str]:
 
 def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
     lines = []
-    for (criterion, reason), group in _grouped(left_out).items():
+    for (criterion, reason), group in grouped_left_out(left_out).items():
         whose = "" if len(group) > 1 else f"[{group[0]}]"
         text = printable(f"{'LEFT OUT':<9} {criterion}{whose}  {reason}")
         lines += _wrap(text, width, _indent(width))
@@ -229,54 +186,14 @@ def _indent(width: int) -> str:
     return " " * (10 if width >= _NARROW else 4)
 
 
-def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for each in left_out:
-        grouped.setdefault((each.criterion, each.reason), []).append(each.subject)
-    return grouped
-
-
 def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, width: int) -> list[str]:
-    verdicts = [result.judgement.verdict for result in book.results]
-    counts = (
-        f"{verdicts.count('pass')} passed, {verdicts.count('fail')} failed, "
-        f"{verdicts.count('undecided')} undecided"
-    )
-    if settings.strict and "undecided" in verdicts:
-        counts += " (fails under --invari-strict)"
-    lines = [f"criteria: {counts}"]
+    lines = [f"criteria: {verdict_counts(book, settings)}"]
     if changes.results:
-        lines.append(_changes_line(changes, settings))
+        lines.append(outcome_line(changes, settings))
     if settings.save is not None:
         lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}"))
     if book.subjects:
-        lines.append(_cost_line(book.subjects))
+        lines.append(cost_line(book.subjects))
         if settings.records is not None:
-            lines.append(_records_line(book.subjects, settings.records))
+            lines.append(records_line(book.subjects, settings.records))
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
-
-
-def _changes_line(changes: ChangeBook, settings: Settings) -> str:
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in changes.counts.items())
-    if settings.strict and "undecided" in changes.counts:
-        counts += " (fails under --invari-strict)"
-    return printable(f"baseline {settings.compare}: {counts}")
-
-
-def _cost_line(subjects: Sequence[Summary]) -> str:
-    total = {name: sum(each["total_cost"][name] or 0.0 for each in subjects) for name in COSTS}
-    parts = [
-        counted(len(subjects), "subject"),
-        counted(sum(each["rankings"] for each in subjects), "ranking"),
-        counted(round(total["calls"]), "call"),
-    ]
-    if any(total[name] for name in TOKENS):
-        parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
-        parts.append(f"{total['tokens_out']:,.0f} out")
-    return f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
-
-
-def _records_line(subjects: Sequence[Summary], folder: Path) -> str:
-    recorded = sum(each["rankings_from_records"] for each in subjects)
-    rankings = counted(sum(each["rankings"] for each in subjects), "ranking")
-    return printable(f"records: {recorded:,} of {rankings} came from records in {folder}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -233,7 +234,31 @@ def test_without_capture_a_reranker_prints_as_it_goes(project: Project) -> None:
     assert result.errlines.count("said on stderr") == 160
 
 
-VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30}
+@pytest.mark.parametrize("columns", [40, 80])
+def test_what_is_undefined_has_its_reason_below_the_table(
+    project: Project, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    tasks = project.path / "tasks.jsonl"
+    tasks.write_text(tasks.read_text().replace('"relevance": 1.0', '"relevance": null'))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = section(project.run("--reranker=constant", "-k", "gpi"))
+    assert max(map(len, lines)) <= columns
+    assert "undefined (no_relevant_candidate): HR@5, nDCG@5" in " ".join(line.strip() for line in lines)
+
+
+def test_a_reason_that_not_all_subjects_share_says_whose_it_is() -> None:
+    nothing = {"estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0, "reason": "failed_views"}
+    gone = subject(
+        "gone", metrics={"loc": nothing, "bucket_agreement_gap": nothing}, position_p_value=math.nan
+    )
+    both = {"loc": VALUE, "bucket_agreement_gap": VALUE}
+    (table,) = format_tables([gone, subject("there", metrics=both)], 80)
+    assert table[-1] == "undefined (failed_views): LOC, bucket agreement, position p; of gone"
+    (table,) = format_tables([gone], 80)
+    assert table[-1] == "undefined (failed_views): LOC, bucket agreement, position p"
+
+
+VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30, "reason": None}
 
 
 def subject(reranker: str = "r", **changed: Any) -> dict[str, Any]:

@@ -1,0 +1,196 @@
+"""What every report of a run shows alike: the rows of its tables, what was left out, and what it cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from pytest_invari.errors import counted
+from pytest_invari.reports.results import COSTS, TOKENS, Summary
+from pytest_invari.reports.text import figure, number, printable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_invari.baseline.book import ChangeBook
+    from pytest_invari.criteria.checks import LeftOut
+    from pytest_invari.options import Settings
+    from pytest_invari.reports.results import ResultBook
+
+__all__ = [
+    "Measurements",
+    "cost_line",
+    "grouped_left_out",
+    "measurements",
+    "outcome_line",
+    "records_line",
+    "verdict_counts",
+]
+
+# Rows that are shown when one of their counts is not 0.
+_COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
+_ROW_NAMES = {
+    **{"ppi": "PPI", "ppi_null": "PPI null", "ppi_excess": "PPI excess", "ppi_split": "PPI split"},
+    **{"gpi": "GPI", "gpi_exact": "GPI exact", "gpi_lower_bound": "GPI bound", "loc": "LOC", "hr": "HR"},
+    **{"bucket_agreement_gap": "bucket agreement", "label_agreement_gap": "label agreement"},
+    **{"ndcg": "nDCG", "ndcg_candidates": "nDCG candidates"},
+}
+_POSITION_P = "position p"
+# Rows that are shown when one of their figures is not 0.
+_RATES = ("tie_rate", "invalid_view_rate")
+# Three decimals let two subjects stand side by side in 80 columns.
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The measurements of the subjects that share data set, length and number of views: a column each.
+
+    ``cells`` has a column for each of ``headings``, as long as ``labels``. ``undefined`` has for each column
+    the labels of its rows that are undefined, with the reason codes.
+    """
+
+    title: str
+    labels: list[str]
+    headings: list[str]
+    cells: list[list[str]]
+    undefined: list[dict[str, str]]
+
+    def notes(self, columns: Sequence[int]) -> list[str]:
+        """For each reason a line with the rows that have no value, and whose, unless it is all *columns*."""
+        whose: dict[tuple[str, str], list[int]] = {}
+        for column in columns:
+            for label, reason in self.undefined[column].items():
+                whose.setdefault((reason, label), []).append(column)
+        rows: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+        for (reason, label), found in whose.items():
+            rows.setdefault((reason, tuple(found)), []).append(label)
+        return [
+            f"undefined ({reason}): {', '.join(labels)}"
+            + (
+                ""
+                if len(found) == len(columns)
+                else f"; of {', '.join(self.headings[each] for each in found)}"
+            )
+            for (reason, found), labels in rows.items()
+        ]
+
+
+def measurements(subjects: Sequence[Summary]) -> list[Measurements]:
+    """What was measured, a row a metric and a column a subject, for each data set, length and views."""
+
+    def same(each: Summary) -> tuple[str, int, int]:
+        return each["dataset"], each["k"], each["views"]
+
+    return [_measurements(*key, list(group)) for key, group in groupby(sorted(subjects, key=same), same)]
+
+
+def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> Measurements:
+    names = [
+        name
+        for name in dict.fromkeys(name for column in columns for name in column["metrics"])
+        if name not in _RATES or any(column["metrics"][name]["estimate"] for column in columns)
+    ]
+    counts = [name for name in _COUNTS if any(column[name] for column in columns)]
+    title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
+    return Measurements(
+        printable(title),
+        [*map(_row_name, names), _POSITION_P, *(_COUNTS[name] for name in counts)],
+        [printable(column["reranker"]) for column in columns],
+        [
+            [
+                *(_cell(column, name) for name in names),
+                number(column["position_p_value"], _DIGITS),
+                *(f"{column[name]} of {column['rankings']}" for name in counts),
+            ]
+            for column in columns
+        ],
+        [_undefined(column, names) for column in columns],
+    )
+
+
+def _row_name(metric: str) -> str:
+    family, at, cutoff = metric.partition("@")
+    if family.startswith("exposure_deviation"):
+        family = family.replace("exposure_deviation", "exposure dev.").replace("_", " ")
+    return _ROW_NAMES.get(family, family.replace("_", " ")) + at + cutoff
+
+
+def _cell(column: Summary, name: str) -> str:
+    value = column["metrics"].get(name)
+    if value is None:
+        return ""
+    if _is_unreported(column, name):
+        return "-"
+    return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
+
+
+def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
+    """The labels of the rows without an estimate, with their reasons."""
+    found = {}
+    for name in names:
+        value = column["metrics"].get(name)
+        if value is not None and math.isnan(value["estimate"]) and not _is_unreported(column, name):
+            found[_row_name(name)] = printable(str(value["reason"]))
+    # It tells chance from the mean bucket agreement gap, and is undefined with it.
+    gap = column["metrics"].get("bucket_agreement_gap")
+    if gap is not None and gap["reason"] and math.isnan(column["position_p_value"]):
+        found[_POSITION_P] = gap["reason"]
+    return found
+
+
+def _is_unreported(column: Summary, name: str) -> bool:
+    return name in COSTS and column["total_cost"][name] is None
+
+
+def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
+    """By criterion and reason the subjects for which a criterion is not checked."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for each in left_out:
+        grouped.setdefault((each.criterion, each.reason), []).append(each.subject)
+    return grouped
+
+
+def verdict_counts(book: ResultBook, settings: Settings) -> str:
+    """How many criteria passed, failed and are undecided."""
+    verdicts = [result.judgement.verdict for result in book.results]
+    counts = (
+        f"{verdicts.count('pass')} passed, {verdicts.count('fail')} failed, "
+        f"{verdicts.count('undecided')} undecided"
+    )
+    return counts + _under_strict(settings, "undecided" in verdicts)
+
+
+def outcome_line(changes: ChangeBook, settings: Settings) -> str:
+    """How many comparisons with a baseline had which outcome."""
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in changes.counts.items())
+    strict = _under_strict(settings, "undecided" in changes.counts)
+    return printable(f"baseline {settings.compare}: {counts}{strict}")
+
+
+def _under_strict(settings: Settings, has_undecided: bool) -> str:
+    return " (fails under --invari-strict)" if settings.strict and has_undecided else ""
+
+
+def cost_line(subjects: Sequence[Summary]) -> str:
+    """What the rankings of all subjects took together."""
+    total = {name: sum(each["total_cost"][name] or 0.0 for each in subjects) for name in COSTS}
+    parts = [
+        counted(len(subjects), "subject"),
+        counted(sum(each["rankings"] for each in subjects), "ranking"),
+        counted(round(total["calls"]), "call"),
+    ]
+    if any(total[name] for name in TOKENS):
+        parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
+        parts.append(f"{total['tokens_out']:,.0f} out")
+    return f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
+
+
+def records_line(subjects: Sequence[Summary], folder: Path) -> str:
+    """How many rankings were made by earlier runs."""
+    recorded = sum(each["rankings_from_records"] for each in subjects)
+    rankings = counted(sum(each["rankings"] for each in subjects), "ranking")
+    return printable(f"records: {recorded:,} of {rankings} came from records in {folder}")
