@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InvariError", "UnknownNameError", "counted", "unknown_name"]
+__all__ = ["InvariError", "ServiceDownError", "UnknownNameError", "counted", "unknown_name"]
 
 
 class InvariError(Exception):
@@ -14,6 +14,10 @@ class InvariError(Exception):
     The message is one line that says what is wrong, where, and what to do.
     The plugin shows it as pytest's usage error: exit status 4, no traceback.
     """
+
+
+class ServiceDownError(InvariError):
+    """What a reranker asks is away. It is no fault of one list: going on would only make all of them fail."""
 
 
 class UnknownNameError(InvariError):

@@ -196,7 +196,13 @@ class Ranking:
 
     @classmethod
     def from_index_scores(
-        cls, request: Request, scores: Mapping[int, float], *, cost: Cost | None = None, tie_seed: int = 0
+        cls,
+        request: Request,
+        scores: Mapping[int, float],
+        *,
+        cost: Cost | None = None,
+        tie_seed: int = 0,
+        diagnostics: Mapping[str, Any] | None = None,
     ) -> Ranking:
         """Rank by scores keyed by the 0-based position of the candidate in the request.
 
@@ -208,7 +214,11 @@ class Ranking:
             if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(ids):
                 raise RankingError(f"index {index!r} is not a position in a list of {len(ids)} candidates")
         return cls.from_scores(
-            request, {ids[index]: score for index, score in scores.items()}, cost=cost, tie_seed=tie_seed
+            request,
+            {ids[index]: score for index, score in scores.items()},
+            cost=cost,
+            tie_seed=tie_seed,
+            diagnostics=diagnostics,
         )
 
     @classmethod
@@ -229,14 +239,24 @@ class Ranking:
         return cls(tuple(order), None, cost or Cost(calls=1, depth=1), diagnostics=dict(diagnostics or {}))
 
     @classmethod
-    def failed(cls, fault: str, cost: Cost | None = None) -> Ranking:
-        """An answer that is not a ranking; *fault* says what went wrong. It is data, never repaired here."""
-        return cls((), None, cost or Cost(), "failed", {"fault": fault})
+    def failed(cls, fault: str, cost: Cost | None = None, *, is_transient: bool = False) -> Ranking:
+        """An answer that is not a ranking; *fault* says what went wrong. It is data, never repaired here.
+
+        One that *is_transient* says nothing about the request (the network was down): a run that goes on from
+        its records asks again.
+        """
+        transient = {"transient": True} if is_transient else {}
+        return cls((), None, cost or Cost(), "failed", {"fault": fault, **transient})
 
     @property
     def fault(self) -> str:
         """Why this ranking failed, or the empty text."""
         return str(self.diagnostics.get("fault", ""))
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether this ranking failed for a reason that says nothing about the request."""
+        return self.status == "failed" and self.diagnostics.get("transient") is True
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, ServiceDownError
 
 __all__ = ["is_fault", "one_line", "shortened", "told", "user_code"]
 
@@ -46,8 +46,11 @@ def is_fault(error: BaseException) -> bool:
     """Whether an exception means that the code is broken.
 
     ``sys.exit()`` does, since a reranker must not end the run of the others, and so does ``pytest.skip()``:
-    what was not measured must not pass. ``KeyboardInterrupt`` and a timeout's ``pytest.fail()`` do not.
+    what was not measured must not pass. ``KeyboardInterrupt`` and a timeout's ``pytest.fail()`` do not, nor
+    does a service that is away.
     """
+    if isinstance(error, ServiceDownError):
+        return False
     if isinstance(error, Exception | SystemExit):
         return True
     # Not imported for this: rerankers import us in production, where there is no pytest.

@@ -98,7 +98,8 @@ class _Run:
         for request, answer in zip(self.asked, answers, strict=True):
             if answer.status == "failed":
                 place = f"call {len(self._answers) + 1}, on {len(request.candidates)} candidates"
-                self._end(Ranking.failed(f"{place}: {answer.fault}", self._cost))
+                fault = f"{place}: {answer.fault}"
+                self._end(Ranking.failed(fault, self._cost, is_transient=answer.is_transient))
                 return
             self._answers.append(answer)
         self._go_on(answers)

@@ -122,7 +122,8 @@ def make_reranker(target: object, build: Build, options: Mapping[str, OptionValu
     """
     if isinstance(target, Reranker) and not isinstance(target, type):
         if options:
-            raise InvariError(f"{who}: is ready made and takes no options, but got {', '.join(options)}")
+            given = ", ".join(name or shortened(value) for name, value in options.items())
+            raise InvariError(f"{who}: is ready made and takes no options, but got {given}")
         return target
     if not callable(target):
         raise InvariError(f"{who}: {_named(target)} is neither a reranker nor a function that makes one")

@@ -12,7 +12,10 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.usercode import shortened
 
-__all__ = ["OptionValue", "bind_options"]
+__all__ = ["FIRST_OPTION", "OptionValue", "bind_options"]
+
+FIRST_OPTION = ""
+"""In place of an option's name: the first one, which a reranker needs, as in ``cross-encoder:PATH``."""
 
 OptionValue = bool | int | float | str
 
@@ -36,8 +39,10 @@ def bind_options(
     parameters = parameters[skip:] if isinstance(skip, int) else [p for p in parameters if p.name != skip]
     known = {parameter.name: parameter for parameter in parameters if parameter.kind in _NAMED}
     takes_any = any(parameter.kind is _ANY_NAME for parameter in parameters)
-    bound = {}
+    bound: dict[str, Any] = {}
     for name, value in options.items():
+        if name == FIRST_OPTION:
+            name = _first_needed(known, value, options, who)
         if name in known:
             bound[name] = _converted(function, known[name], value, who)
         elif takes_any:
@@ -49,6 +54,18 @@ def bind_options(
         plural = "s" if len(missing) > 1 else ""
         raise InvariError(f"{who}: needs a value for option{plural} {', '.join(map(repr, missing))}")
     return bound
+
+
+def _first_needed(
+    known: Mapping[str, inspect.Parameter], value: OptionValue, options: Mapping[str, OptionValue], who: str
+) -> str:
+    """The name of the option that a value without a name is meant for."""
+    first = next(iter(known.values()), None)
+    if first is None or first.default is not first.empty:
+        raise InvariError(f"{who}: options are written OPTION=VALUE, and {shortened(value)} is none")
+    if first.name in options:
+        raise InvariError(f"{who}: option {first.name!r} is given twice")
+    return first.name
 
 
 def _converted(

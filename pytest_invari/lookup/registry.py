@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, UnknownNameError, unknown_name
 from pytest_invari.lookup.adapt import make_reranker
+from pytest_invari.lookup.address import is_address, read_address
 from pytest_invari.lookup.locate import first_sentence, load_entry_point, load_object, provider
-from pytest_invari.lookup.parameters import OptionValue
+from pytest_invari.lookup.parameters import FIRST_OPTION, OptionValue
 from pytest_invari.lookup.pyproject import RerankerTable, read_reranker_tables
 from pytest_invari.usercode import user_code
 
@@ -32,6 +33,7 @@ TASK_FILES = (".parquet", ".jsonl")
 DEEPEST_NESTING = 8
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*(:[A-Za-z_][\w.]*)?")
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w.]*")
 _OPTION = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -57,21 +59,29 @@ class RerankerSpec:
         """Read ``name`` or ``module:attribute``, each with ``:option=value,…`` behind it where wanted.
 
         A value may itself name a reranker, with its options, as in ``sgs:base=zero_shot:scorer=x``; a
-        value that holds a comma stands in round brackets.
+        value that holds a comma stands in round brackets. ``name:value`` gives a reranker its first option,
+        and a service's address stands for the reranker that asks it: see :mod:`pytest_invari.lookup.address`.
 
         Raises:
             InvariError: the text is none of these.
         """
         label = text.strip()
+        if is_address(label):
+            name, options = read_address(label)
+            return cls(name, options, label)
         name, colon, rest = label.partition(":")
         head, more, tail = rest.partition(":")
+        first: dict[str, OptionValue] = {}
         if colon and "=" not in head:
-            name, colon, rest = f"{name}:{head}", more, tail
+            if head and not _ATTRIBUTE.fullmatch(head):
+                first, colon, rest = {FIRST_OPTION: head}, more, tail
+            else:
+                name, colon, rest = f"{name}:{head}", more, tail
         if not _NAME.fullmatch(name) or (colon and not rest):
             raise InvariError(
                 f"reranker {label!r} is not of the form NAME, NAME:OPTION=VALUE,… or MODULE:ATTRIBUTE"
             )
-        options: dict[str, OptionValue] = {}
+        options = first
         for part in _split_options(rest):
             key, equals, value = part.partition("=")
             key = key.strip()
@@ -196,6 +206,10 @@ class Registry:
         build = build.within(spec)
         who = f"reranker {spec.label!r}"
         name, options, passed = spec.name, dict(spec.options), dict[str, str]()
+        known, colon, value = name.partition(":")
+        if colon and known in self.reranker_names():
+            # "sgs:select" looks like MODULE:ATTRIBUTE, and yet is a name with its first option.
+            name, options = known, {FIRST_OPTION: value, **options}
         while name in self._tables and name not in passed:
             table = self._tables[name]
             passed[name] = table.place
@@ -242,9 +256,6 @@ class Registry:
 
     def _target(self, name: str, who: str, passed: Collection[str]) -> object:
         if ":" in name:
-            module = name.partition(":")[0]
-            if module in self.reranker_names():
-                raise InvariError(f"{who}: options are written OPTION=VALUE, as in {module}:OPTION=VALUE")
             return load_object(name, self._roots, who)
         if name in self._hook:
             value = self._hook[name]

@@ -83,7 +83,8 @@ def observe(
         reranker: what is observed; its exceptions become failed rankings.
         tasks: the queries.
         views: of each query, by its id.
-        store: read first and written to; rankings that failed are kept as well.
+        store: read first and written to; rankings that failed are kept as well, but for those whose failure
+            says nothing about the request.
         description: what the progress bar calls it.
         retry_failed: rank again what the store holds as failed.
         show: as in :func:`pytest_invari.progress.bar`.
@@ -97,7 +98,7 @@ def observe(
     """
     kept: dict[Key, Observation] = {}
     if store is not None:
-        kept = {key: seen for key, seen in store.read().items() if not (retry_failed and _has_failed(seen))}
+        kept = {key: seen for key, seen in store.read().items() if not _is_due(seen, retry_failed)}
         _require_same_orders(kept.values(), views)
     wanted = [(task, view) for task in tasks.tasks for view in views[task.query_id]]
     keys = [(task.query_id, view.name) for task, view in wanted]
@@ -236,8 +237,9 @@ def _batches(items: Iterable[tuple[Task, View]], size: int) -> Iterator[list[tup
         yield batch
 
 
-def _has_failed(seen: Observation) -> bool:
-    return seen.ranking.status == "failed"
+def _is_due(seen: Observation, retry_failed: bool) -> bool:
+    """Whether a kept view is ranked again all the same."""
+    return seen.ranking.is_transient or (retry_failed and seen.ranking.status == "failed")
 
 
 def _require_same_orders(kept: Iterable[Observation], views: Mapping[str, Sequence[View]]) -> None:

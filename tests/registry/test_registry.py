@@ -150,7 +150,7 @@ def test_faults_of_references_are_one_line_with_the_place(project: Any) -> None:
         "lacks:rank": r"importing 'lacks' raised ModuleNotFoundError: No module named .* "
         rf"\({root}/lacks.py, line 2\)",
         "pkg.inner:rnk": r"unknown attribute of pkg.inner 'rnk'\. Did you mean 'rank'\? Known: rank\.",
-        "sgs:select": r"options are written OPTION=VALUE, as in sgs:OPTION=VALUE",
+        "sgs:select": r"options are written OPTION=VALUE, and 'select' is none",
     }.items():
         assert re.fullmatch(f"reranker '{spec}': {expected}", fault(project, spec))
 
