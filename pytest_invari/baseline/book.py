@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.baseline.file import Entry, read_baseline
-from pytest_invari.baseline.outcomes import Comparison, describe_change, missing
+from pytest_invari.baseline.outcomes import FAILING, Comparison, describe_change, missing
 from pytest_invari.reports.results import why_nothing
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ChangeBook:
         else:
             return
         known = self._results.get(report.nodeid)
-        if known is None or known.comparison.outcome != "missing":
+        if known is None or known.comparison.outcome not in FAILING:
             self._results[report.nodeid] = Result(change, comparison)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.baseline.outcomes import FAILING, Comparison, describe_change
-from pytest_invari.session.items import CheckFailed, CheckItem, CheckUndecided, showing_progress
+from pytest_invari.session.items import CheckItem, showing_progress
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
@@ -38,14 +38,9 @@ class ChangeItem(CheckItem):
             comparison = self._gate.comparison(change)
         self._make_entries()
         self.comparison = comparison
-        self.user_properties.extend(_properties(change, comparison))
-        message = f"{comparison.outcome}: {describe_change(change, comparison)}"
-        if comparison.outcome in FAILING:
-            raise CheckFailed(message)
-        if comparison.outcome == "undecided":
-            if self._bench.strict:
-                raise CheckFailed(f"{message}; undecided fails under --invari-strict")
-            raise CheckUndecided(message)
+        self._put_properties(_properties(change, comparison))
+        message, outcome = describe_change(change, comparison), comparison.outcome
+        self._end(f"{outcome}: {message}", outcome in FAILING, outcome == "undecided")
 
     def carried(self) -> dict[str, Any] | None:
         """What rides on the report to the controller; None when nothing was compared."""
@@ -58,17 +53,9 @@ class ChangeItem(CheckItem):
         }
 
 
-def _properties(change: Change, comparison: Comparison) -> list[tuple[str, object]]:
-    """The outcome in plain types."""
-    values = {
-        "suite": change.suite.name,
-        "profile": change.profile.name,
-        "criterion": change.criterion.name,
-        "metric": change.criterion.metric.name,
-        "reranker": change.shown_reranker,
-        "dataset": change.shown_dataset,
-        "k": change.plan.k,
-        "views": change.plan.views,
+def _properties(change: Change, comparison: Comparison) -> dict[str, object]:
+    """The outcome, and what there is of its figures."""
+    values: dict[str, object] = {
         "outcome": comparison.outcome,
         "margin": change.margin,
         "n": comparison.n,
@@ -78,4 +65,4 @@ def _properties(change: Change, comparison: Comparison) -> list[tuple[str, objec
         values |= {name: getattr(comparison, name) for name in ("before", "now", "difference")}
         if comparison.low == comparison.low:
             values |= {"low": comparison.low, "high": comparison.high}
-    return [(f"invari_{name}", value) for name, value in values.items() if value is not None]
+    return values

@@ -6,6 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pytest_invari.reports.results import Result, Summary, describe
 if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check, LeftOut
     from pytest_invari.options import Settings
+    from pytest_invari.session.gatekeeper import Gatekeeper
 
 __all__ = ["FORMAT", "make_report", "report_text"]
 
@@ -27,6 +29,7 @@ def make_report(
     changes: Sequence[Mapping[str, Any]],
     subjects: Sequence[Summary],
     left_out: Iterable[LeftOut],
+    gatekeeper: Gatekeeper,
     settings: Settings,
 ) -> dict[str, Any]:
     """Put the results of a run into the report's form; what is undefined is null."""
@@ -49,6 +52,8 @@ def make_report(
             {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
             for each in left_out
         ],
+        "unjudged": [asdict(each) for each in gatekeeper.unjudged],
+        "reruns": [asdict(each) for each in gatekeeper.reruns],
         "verdicts": {verdict: verdicts.count(verdict) for verdict in ("pass", "fail", "undecided")},
     }
 

@@ -31,6 +31,7 @@ __all__ = [
     "Wording",
     "carry",
     "describe",
+    "last_line",
     "summarise",
     "table_metrics",
     "verdict_line",
@@ -149,7 +150,7 @@ def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, 
 def why_nothing(report: pytest.TestReport) -> str:
     """Why an item that failed or was skipped has judged nothing."""
     if report.failed:
-        return "nothing measured: " + _last_line(report.longreprtext)
+        return "nothing measured: " + last_line(report.longreprtext)
     return "skipped: " + _skip_reason(report)
 
 
@@ -305,7 +306,8 @@ def _why_undefined(measured: Measured, name: str) -> str | None:
     return found.most_common(1)[0][0] if found else None
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """What an error said, of the text that pytest shows of it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1].removeprefix("E ").strip() if lines else "no reason was reported"
 

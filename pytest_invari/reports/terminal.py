@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.book import ChangeBook
     from pytest_invari.criteria.checks import LeftOut
     from pytest_invari.options import Settings
+    from pytest_invari.session.gatekeeper import Gatekeeper, Unjudged
 
 __all__ = ["format_tables", "write_section"]
 
@@ -39,13 +40,20 @@ _LEAST_COLUMN = 25
 _LEAST_LABEL = 9
 # Below this width an entry's lines are indented less, so that a figure fits into one.
 _NARROW = 60
+# So many items are named that were not judged for one reason.
+_NAMED = 3
 _FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
 def write_section(
-    reporter: Any, book: ResultBook, changes: ChangeBook, left_out: Iterable[LeftOut], settings: Settings
+    reporter: Any,
+    book: ResultBook,
+    changes: ChangeBook,
+    left_out: Iterable[LeftOut],
+    gatekeeper: Gatekeeper,
+    settings: Settings,
 ) -> None:
-    """Write the tables, one entry a criterion, what was left out, and what the run cost."""
+    """Write the tables, one entry a criterion, what was left out or not judged, and what the run cost."""
     width = reporter._tw.fullwidth
     # Not section(), which leaves pytest's line of dots open and so a blank line below the heading.
     reporter.write_sep("=", "invari")
@@ -69,6 +77,11 @@ def write_section(
             reporter.write_line(line, **{_COLOURS[outcome]: True})
     for line in _left_out_lines(left_out, width):
         reporter.write_line(line)
+    for rerun in gatekeeper.reruns:
+        for line in _entry("RUN AGAIN", rerun.id, rerun.reason, width):
+            reporter.write_line(line, yellow=True)
+    for line in _unjudged_lines(gatekeeper.shown, width):
+        reporter.write_line(line, red=True)
     for line in _closing_lines(book, changes, settings, width):
         reporter.write_line(line)
 
@@ -171,6 +184,18 @@ def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
         whose = "" if len(group) > 1 else f"[{group[0]}]"
         text = printable(f"{'LEFT OUT':<9} {criterion}{whose}  {reason}")
         lines += _wrap(text, width, _indent(width))
+    return lines
+
+
+def _unjudged_lines(unjudged: Iterable[Unjudged], width: int) -> list[str]:
+    """One entry a reason: a run that is stopped may leave hundreds of items for the same one."""
+    names: dict[str, list[str]] = {}
+    for each in unjudged:
+        names.setdefault(each.reason, []).append(each.id)
+    lines = []
+    for reason, found in names.items():
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        lines += _entry("UNJUDGED", f"{', '.join(found[:_NAMED])}{more}", reason, width)
     return lines
 
 

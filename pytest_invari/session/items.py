@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -66,6 +66,7 @@ class CheckItem(pytest.Item):
         super().__init__(**keywords)
         self.check, self._bench, self._gate = check, bench, gate
         self.judgement: Judgement | None = None
+        self.failure = ""
         self._entries: dict[str, Any] = {}
         self.add_marker("invari")
 
@@ -86,14 +87,8 @@ class CheckItem(pytest.Item):
             judgement = self._bench.judgement(check)
         self._make_entries()
         self.judgement = judgement
-        self.user_properties.extend(_properties(check, judgement))
-        message = describe(check, judgement)
-        if judgement.verdict == "fail":
-            raise CheckFailed(message)
-        if judgement.verdict == "undecided":
-            if self._bench.strict:
-                raise CheckFailed(f"{message}; undecided fails under --invari-strict")
-            raise CheckUndecided(message)
+        self._put_properties(_properties(judgement))
+        self._end(describe(check, judgement), judgement.verdict == "fail", judgement.verdict == "undecided")
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **keywords: Any
@@ -116,6 +111,38 @@ class CheckItem(pytest.Item):
         if self.judgement is None:
             return None
         return carry(self.judgement, self._bench.summaries(self.check), self._entries)
+
+    def _put_properties(self, own: Mapping[str, object]) -> None:
+        """Set what reports say of the item, in plain types: numpy's would break pytest-xdist's transport.
+
+        What is None is left out. An earlier attempt's, where the item is run again, are replaced.
+        """
+        check = self.check
+        values = {
+            "suite": check.suite.name,
+            "profile": check.profile.name,
+            "criterion": check.criterion.name,
+            "metric": check.criterion.metric.name,
+            "reranker": check.shown_reranker,
+            "baseline": check.shown_baseline or None,
+            "dataset": check.shown_dataset,
+            "k": check.plan.k,
+            "views": check.plan.views,
+            **own,
+        }
+        others = [each for each in self.user_properties if not each[0].startswith("invari_")]
+        ours = [(f"invari_{name}", value) for name, value in values.items() if value is not None]
+        self.user_properties[:] = [*others, *ours]
+
+    def _end(self, message: str, fails: bool, is_undecided: bool) -> None:
+        """Raise what the outcome amounts to; nothing where it passes."""
+        if is_undecided and self._bench.strict:
+            message, fails = f"{message}; undecided fails under --invari-strict", True
+        if fails:
+            self.failure = message
+            raise CheckFailed(message)
+        if is_undecided:
+            raise CheckUndecided(message)
 
     def _make_entries(self) -> None:
         """Make what a baseline is to store, before there is an outcome that would hide that it cannot be."""
@@ -170,18 +197,9 @@ def _duplicate(stream: TextIO) -> Generator[TextIO]:
         yield duplicate
 
 
-def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:
-    """The verdict in plain types: numpy's would break pytest-xdist's transport."""
-    values = {
-        "suite": check.suite.name,
-        "profile": check.profile.name,
-        "criterion": check.criterion.name,
-        "metric": check.criterion.metric.name,
-        "reranker": check.shown_reranker,
-        "baseline": check.shown_baseline or None,
-        "dataset": check.shown_dataset,
-        "k": check.plan.k,
-        "views": check.plan.views,
+def _properties(judgement: Judgement) -> dict[str, object]:
+    """The verdict, and the figure where there is one."""
+    values: dict[str, object] = {
         "verdict": judgement.verdict,
         "bound": judgement.bound,
         "n": judgement.n,
@@ -190,4 +208,4 @@ def _properties(check: Check, judgement: Judgement) -> list[tuple[str, object]]:
     }
     if judgement.is_measured:
         values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
-    return [(f"invari_{name}", value) for name, value in values.items() if value is not None]
+    return values

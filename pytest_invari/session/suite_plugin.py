@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +29,7 @@ from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
+from pytest_invari.session.gatekeeper import Gatekeeper, uphold
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
@@ -117,6 +118,7 @@ class SuitePlugin:
         self._bench, self._gate = bench, gate
         self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
         self._changes = ChangeBook(expansion.changes)
+        self._gatekeeper = Gatekeeper(expansion, settings.strict)
         self._interruption = ""
 
     def pytest_report_header(self) -> str | None:
@@ -177,23 +179,52 @@ class SuitePlugin:
                         gate=self._gate,
                     )
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let the result ride on the report; an undecided check is skipped at its criterion's line."""
+        """Let the result ride on the report; an undecided check is skipped at its criterion's line.
+
+        It is the outermost of these hooks, so that others' cannot change what a verdict amounts to.
+        """
         report = yield
-        if isinstance(item, CheckItem) and report.when == "call":
+        if not isinstance(item, CheckItem):
+            return report
+        if report.when == "call":
             report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
             if call.excinfo is not None and isinstance(call.excinfo.value, CheckUndecided):
                 path, line, _ = item.reportinfo()
                 report.longrepr = (str(path), line + 1, str(call.excinfo.value))
+        uphold(item, report, self._settings.strict)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the results; in the controller of pytest-xdist these are the workers'."""
         self._book.add(report)
         self._changes.add(report)
+        self._gatekeeper.add(report)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Know what is to run; the controller of pytest-xdist, which collects nothing, has the next hook."""
+        self._gatekeeper.select(item.nodeid for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Iterable[str]) -> None:
+        """Know what a worker is to run."""
+        self._gatekeeper.select(ids)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Fail a run that would be a success though something was not judged, before others write reports.
+
+        Workers leave that to their controller, and a run that only collects has nothing to judge.
+        """
+        judges = not hasattr(self._config, "workerinput") and not self._config.getoption("collectonly")
+        if judges:
+            self._gatekeeper.finish(session)
+        yield
+        if judges:
+            self._gatekeeper.keep_closed(session)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -234,6 +265,7 @@ class SuitePlugin:
             self._changes.report(),
             self._book.subjects,
             self._expansion.left_out,
+            self._gatekeeper,
             self._settings,
         )
         with user_code("hook pytest_invari_update_report"):
@@ -263,9 +295,14 @@ class SuitePlugin:
         """Write the section invari."""
         from pytest_invari.reports.terminal import write_section
 
-        if self._book.results or self._changes.results:
+        if self._book.results or self._changes.results or self._gatekeeper.shown:
             write_section(
-                terminalreporter, self._book, self._changes, self._expansion.left_out, self._settings
+                terminalreporter,
+                self._book,
+                self._changes,
+                self._expansion.left_out,
+                self._gatekeeper,
+                self._settings,
             )
 
     @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,216 @@
+"""The end of a run: whether everything that was to be judged was, and no failing verdict was overruled.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_invari.errors import counted
+from pytest_invari.reports.results import last_line, why_nothing
+from pytest_invari.reports.text import harmless
+
+if TYPE_CHECKING:
+    from pytest_invari.criteria.checks import Check, Expansion
+    from pytest_invari.session.items import CheckItem
+
+__all__ = ["Gatekeeper", "Rerun", "Unjudged", "uphold"]
+
+# They would remember the id of something that is no item, stop the run, or show it amid the progress.
+_DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite")
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """What should have been judged and was not: an item or, with no criterion in its id, a whole subject."""
+
+    id: str
+    suite: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """An attempt at an item that another plugin has not let stand: its id, and how the attempt ended."""
+
+    id: str
+    reason: str
+
+
+class Gatekeeper:
+    """Compares what a run was to judge with what its reports say; it lives where reports arrive.
+
+    The rule of ``--invari-strict``: each subject has an item that was selected, each selected item a verdict
+    or a failure of its own. With and without it, no failing verdict may end in any report but a failed one.
+
+    Args:
+        expansion: what the run is to judge.
+        strict: whether the rule holds in this run.
+    """
+
+    def __init__(self, expansion: Expansion, strict: bool) -> None:
+        self._expansion, self._strict = expansion, strict
+        self._items: dict[str, Check] = {check.id: check for check in expansion.items}
+        self._selected: set[str] = set()
+        self._failed: set[str] = set()
+        self._judged: set[str] = set()
+        self._overruled: set[str] = set()
+        self._without: dict[str, str] = {}
+        self.reruns: list[Rerun] = []
+        """In the order in which they were."""
+        self.unjudged: list[Unjudged] = []
+        """What was found at the end."""
+
+    def select(self, ids: Iterable[str]) -> None:
+        """Take note of the items that are to run, as a process has collected them."""
+        self._selected.update(self._items.keys() & set(ids))
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take note of an item's report; those of other tests are ignored."""
+        name, carried = report.nodeid, getattr(report, "invari", None)
+        if name not in self._items:
+            return
+        # What has reported has been selected, whoever has collected it.
+        self._selected.add(name)
+        if report.outcome == "rerun":  # type: ignore[comparison-overlap]  # pytest-rerunfailures' own
+            self.reruns.append(Rerun(name, harmless(last_line(report.longreprtext))))
+        if report.failed:
+            self._failed.add(name)
+        elif carried is not None and _fails(carried, self._strict):
+            if self._strict or not hasattr(report, "wasxfail"):
+                self._overruled.add(name)
+        elif carried is not None:
+            self._judged.add(name)
+        elif report.skipped:
+            self._without[name] = why_nothing(report)
+        elif report.when == "call":
+            self._without[name] = "it passed without a verdict"
+
+    def finish(self, session: pytest.Session) -> None:
+        """Find what was not judged; in a run that would be a success, fail for it and let reporters know."""
+        stopped = session.shouldfail or session.shouldstop
+        self.unjudged = [*self._subjects(), *self._left(str(stopped) if stopped else "")]
+        if not self.must_fail:
+            return
+        if not stopped and session.exitstatus in _ENDED:
+            self._tell(session.config)
+        self.keep_closed(session)
+
+    @property
+    def must_fail(self) -> bool:
+        """Whether the run cannot be a success for something that no failed report stands for."""
+        return bool(self._overruled - self._failed) or (self._strict and bool(self.unjudged))
+
+    def keep_closed(self, session: pytest.Session) -> None:
+        """Take a success from a run that is none, whoever has declared it."""
+        is_success = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if is_success and (self.must_fail or (self._strict and self._failed)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @property
+    def shown(self) -> list[Unjudged]:
+        """What the terminal tells: all of it in a run that fails for it, else only verdicts overruled."""
+        return [each for each in self.unjudged if self._strict or each.id in self._overruled]
+
+    def _subjects(self) -> list[Unjudged]:
+        """The subjects none of whose items was selected, or that have none."""
+        items: dict[tuple[str, str], list[str]] = {}
+        for left in self._expansion.left_out:
+            items.setdefault((left.suite, left.subject), [])
+        for name, check in self._items.items():
+            items.setdefault((check.suite.name, check.subject), []).append(name)
+        found = []
+        for (suite, subject), names in items.items():
+            if names and not self._selected.isdisjoint(names):
+                continue
+            reason = (
+                f"none of its {counted(len(names), 'item')} was selected (-k, -m, --deselect, --lf or a hook)"
+                if names
+                else self._why_none(suite, subject)
+            )
+            found.append(Unjudged(f"{suite}::[{subject}]", suite, subject, harmless(reason)))
+        return found
+
+    def _why_none(self, suite: str, subject: str) -> str:
+        reasons = (
+            f"{each.criterion}: {each.reason}"
+            for each in self._expansion.left_out
+            if (each.suite, each.subject) == (suite, subject)
+        )
+        return f"every criterion is left out: {'; '.join(reasons)}"
+
+    def _left(self, stopped: str) -> list[Unjudged]:
+        """The selected items without a verdict or a failure, and those whose failure was overruled."""
+        found = []
+        for name, check in self._items.items():
+            if name not in self._selected or name in self._failed:
+                continue
+            if name in self._overruled:
+                reason = "a failing verdict on it did not end in a failed report, but in another"
+            elif name in self._judged:
+                continue
+            else:
+                reason = self._without.get(name, "it did not run to its end")
+                reason += f" ({stopped})" if stopped and name not in self._without else ""
+            found.append(Unjudged(name, check.suite.name, check.subject, harmless(reason)))
+        return found
+
+    def _tell(self, config: pytest.Config) -> None:
+        """Report each of them as a failed test, so that JUnit, HTML and the summary line have it."""
+        plugins = config.pluginmanager
+        deaf = [plugin for name in _DEAF if (plugin := plugins.get_plugin(name)) is not None]
+        tell = plugins.subset_hook_caller("pytest_runtest_logreport", deaf)
+        reports = [report for each in self.shown for report in self._as_reports(each)]
+        for report in reports:
+            tell(report=report)
+        terminal: Any = plugins.get_plugin("terminalreporter")
+        if terminal is not None:
+            terminal._add_stats("failed", [report for report in reports if report.failed])
+
+    def _as_reports(self, unjudged: Unjudged) -> list[pytest.TestReport]:
+        """Its call, and the teardown at which reporters close a test."""
+        check = self._items.get(unjudged.id)
+        of_suite = [each for each in self._items.values() if each.suite.name == unjudged.suite]
+        place = check.criterion.place if check is not None else None
+        path = place.path if place is not None else of_suite[0].suite.path if of_suite else unjudged.suite
+        location = (str(path), place.line - 1 if place is not None else 0, unjudged.id.partition("::")[2])
+        text = f"not judged: {unjudged.reason}"
+        return [
+            pytest.TestReport(unjudged.id, location, {}, "failed", text, "call"),
+            pytest.TestReport(unjudged.id, location, {}, "passed", None, "teardown"),
+        ]
+
+
+# How a run ends that pytest has gone through with.
+_ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
+    """Give the report of an item back the failure that a hook has taken from it; under the gate, skips fail.
+
+    Without the gate an expected failure (xfail) remains one: its author has said so, and pytest shows it.
+    """
+    if report.failed or (hasattr(report, "wasxfail") and not strict):
+        return
+    if report.when == "call" and item.failure:
+        said = "expected to fail" if hasattr(report, "wasxfail") else report.outcome
+        text = f"{item.failure}; the report said {said!r}, and a failing verdict stands"
+    elif strict and report.skipped:
+        text = f"{why_nothing(report)}; what is skipped fails under --invari-strict"
+    else:
+        return
+    report.outcome, report.longrepr = "failed", text
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+
+
+def _fails(carried: Mapping[str, Any], strict: bool) -> bool:
+    """Whether a verdict or an outcome that rides on a report is one that fails its item."""
+    word = carried["judgement"]["verdict"] if "judgement" in carried else carried["change"]["outcome"]
+    return word in ("fail", "regressed", "missing") or (strict and word == "undecided")
