@@ -56,6 +56,7 @@ def test_it_says_what_made_it_and_has_a_query_a_line(gated: Gated) -> None:
     assert str(gated.project.path) not in text
 
 
+@pytest.mark.xdist
 def test_the_file_is_the_same_wherever_it_is_made(gated: Gated) -> None:
     gated.save()
     alone = gated.path.read_bytes()

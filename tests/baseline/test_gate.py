@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 LOC = "small::loc[mine:rank-tasks-K6]"
 EXPOSURE = "small::exposure_deviation@3[mine:rank-tasks-K6]"
-WORKERS: list[tuple[str, ...]] = [(), ("-n2",)]
-both_ways = pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+both_ways = pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
+)
 
 
 def values(entry: Any) -> list[Any]:

@@ -97,11 +97,10 @@ def test_the_second_suite_ranks_nothing_again(project: Project) -> None:
     assert verdicts["not_dominated"]["estimate"] == float(bool(points["V2@0.25"]["dominators"]))
 
 
+@pytest.mark.xdist
 @pytest.mark.usefixtures("lists")
 @pytest.mark.parametrize("suite", ["independent_views", "routing"])
 def test_records_and_workers_give_the_same_report(project: Project, suite: str) -> None:
-    pytest.importorskip("xdist")
-
     def found(*arguments: str) -> Any:
         run(project, suite, *arguments)
         whole = report(project)

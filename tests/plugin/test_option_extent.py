@@ -37,10 +37,12 @@ def test_k_views_and_queries_replace_the_profiles(project: Project) -> None:
     assert (first["k"], first["views"], first["queries"]) == (4, 3, 31)
 
 
-@pytest.mark.parametrize("more", [(), ("-n2",), ("--invari-replay",)], ids=["alone", "workers", "replay"])
+@pytest.mark.parametrize(
+    "more",
+    [(), pytest.param(("-n2",), marks=pytest.mark.xdist), ("--invari-replay",)],
+    ids=["alone", "workers", "replay"],
+)
 def test_the_header_says_where_a_data_set_has_fewer_queries(project: Project, more: tuple[str, ...]) -> None:
-    if "-n2" in more:
-        pytest.importorskip("xdist")
     run = ("--invari-records=kept", "-k", "calls")
     project.run(*run, "--invari-queries=32")
     for queries, told in (

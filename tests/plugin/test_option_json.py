@@ -69,10 +69,10 @@ def test_subjects_are_the_reranker_and_its_baseline(project: Project) -> None:
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [("-p", "no:terminal"), ("-q",), ("-n2",)])
+@pytest.mark.parametrize(
+    "options", [("-p", "no:terminal"), ("-q",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+)
 def test_it_is_written_however_the_run_goes(project: Project, options: tuple[str, ...]) -> None:
-    if "-n2" in options:
-        pytest.importorskip("xdist")
     assert len(report(project, *options)["criteria"]) == 4
 
 
@@ -136,12 +136,10 @@ def rank(context, texts):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
 def test_a_write_that_fails_at_the_end_leaves_the_summary_and_is_told_after_it(
     project: Project, workers: tuple[str, ...]
 ) -> None:
-    if workers:
-        pytest.importorskip("xdist")
     project.write("mine_gone.py", FOLDER_GONE)
     (project.path / "out").mkdir()
     result = project.run("--invari-json=out/report.json", "-k", "gpi", *workers, reranker="mine_gone:rank")

@@ -177,8 +177,8 @@ def test_without_the_option_nothing_is_said_of_records(project: Project) -> None
     assert "records:" not in text
 
 
+@pytest.mark.xdist
 def test_workers_share_the_folder(project: Project) -> None:
-    pytest.importorskip("xdist")
     run = ("--reranker=biased", "--reranker=input_order", "--invari-records=kept")
     first = project.run(*run, "-n2")
     # They share a baseline; what one worker takes from the other's records was ranked in this run.

@@ -49,8 +49,8 @@ def test_the_report_holds_every_trial_whole(project: Project) -> None:
     assert trial["broken"] == []
 
 
+@pytest.mark.xdist
 def test_workers_come_to_the_same_trials(project: Project) -> None:
-    pytest.importorskip("xdist")
     alone = trials(project)
     spread = trials(project, "-n2")
     assert sorted(spread, key=lambda each: each["id"]) == sorted(alone, key=lambda each: each["id"])

@@ -11,10 +11,8 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
 def test_undecided_fails_and_stays_called_undecided(project: Project, workers: tuple[str, ...]) -> None:
-    if workers:
-        pytest.importorskip("xdist")
     project.write_suite("open", loc="at_least = 0.001")
     result = project.pytest(
         "open.invari.toml", "--reranker=random", "--invari-strict", "--invari-json=r.json", *workers

@@ -46,8 +46,8 @@ def test_every_line_fits_the_terminal(
     assert not any(re.search(r"\[-?\d[^]]*$", line) for line in lines)
 
 
+@pytest.mark.xdist
 def test_the_section_fits_where_workers_ran(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("xdist")
     monkeypatch.setenv("COLUMNS", "60")
     assert max(map(len, section(project.run("-n2")))) <= 60
 
@@ -212,12 +212,12 @@ def test_what_a_reranker_prints_is_captured_and_progress_is_shown(project: Proje
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
+)
 def test_what_a_reranker_prints_stands_in_the_report_of_the_item_that_measured(
     project: Project, workers: tuple[str, ...]
 ) -> None:
-    if workers:
-        pytest.importorskip("xdist")
     project.write("mine_noisy.py", NOISY.replace("0.008", "0"))
     project.write_suite("open", calls="at_most = 0.5")
     run = ("--invari-suite=open.invari.toml", "--reranker=mine_noisy:rank", *workers)

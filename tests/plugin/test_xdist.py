@@ -11,8 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
-
-pytest.importorskip("xdist")
+pytestmark = pytest.mark.xdist
 
 WHERE = """
 import json, os, pathlib

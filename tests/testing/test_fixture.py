@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.testing.conftest import Own
 
@@ -373,6 +375,7 @@ def test_a_fixture_of_a_module_may_hold_a_study_and_conftests_name_rerankers(own
     )
 
 
+@pytest.mark.xdist
 def test_it_works_in_the_workers_of_xdist(own: Own) -> None:
     result = own.run(
         """
