@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task, TaskSet
     from pytest_invari.errors import InvariError
+    from pytest_invari.metrics.custom import CustomMetric, RankedLists
     from pytest_invari.protocol import (
         Candidate,
         Context,
@@ -34,10 +35,12 @@ __all__ = [
     "Context",
     "Cost",
     "CriterionNotMetError",
+    "CustomMetric",
     "HistoryEntry",
     "InvariError",
     "InvariUndecidedWarning",
     "OrderDependentError",
+    "RankedLists",
     "Ranking",
     "RankingError",
     "Request",
@@ -55,10 +58,12 @@ _MODULE_OF = {
     "Context": "pytest_invari.protocol",
     "Cost": "pytest_invari.protocol",
     "CriterionNotMetError": "pytest_invari.testing.verdicts",
+    "CustomMetric": "pytest_invari.metrics.custom",
     "HistoryEntry": "pytest_invari.protocol",
     "InvariError": "pytest_invari.errors",
     "InvariUndecidedWarning": "pytest_invari.testing.verdicts",
     "OrderDependentError": "pytest_invari.testing.invariance",
+    "RankedLists": "pytest_invari.metrics.custom",
     "Ranking": "pytest_invari.protocol",
     "RankingError": "pytest_invari.protocol",
     "Request": "pytest_invari.protocol",

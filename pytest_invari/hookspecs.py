@@ -7,11 +7,14 @@ that conftest when the plugin is switched off with ``-p no:invari``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-__all__ = ["pytest_invari_rerankers", "pytest_invari_update_report"]
+if TYPE_CHECKING:
+    from pytest_invari.metrics.custom import CustomMetric
+
+__all__ = ["pytest_invari_metrics", "pytest_invari_rerankers", "pytest_invari_update_report"]
 
 
 def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # type: ignore[empty-body]
@@ -29,6 +32,29 @@ def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # t
                 return [float(len(text)) for text in texts]
 
             return {"longest_first": longest_first, "search": "shop.search:make_reranker"}
+    """
+
+
+def pytest_invari_metrics(config: pytest.Config) -> Mapping[str, CustomMetric]:  # type: ignore[empty-body]
+    """Name metrics of your own for suites and for the fixture ``invari``.
+
+    It is called before any suite is read, and again when a test first uses the fixture, by when the conftest
+    files of the folders below are loaded. A name has lower-case letters, digits and _, and is none of a
+    built-in metric. Names of several implementations are joined; a name given twice is an error.
+
+    Example::
+
+        from pytest_invari import CustomMetric
+
+        def top_moves(lists):
+            \"""In how many views another item is first than in the first view.\"""
+            first = lists.ranks.argmin(axis=2)  # (queries, views)
+            return (first != first[:, :1]).mean(axis=1)
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_metrics(config):
+            says = "how often the first item is another one"
+            return {"top_moves": CustomMetric(top_moves, direction="lower", low=0, high=1, description=says)}
     """
 
 

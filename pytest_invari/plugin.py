@@ -46,14 +46,16 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if not config.getoption("invari_list"):
         return None
     from pytest_invari.lookup.listing import print_names
+    from pytest_invari.session.hooks import use_own_metrics
 
+    use_own_metrics(config)
     print_names(config)
     return 0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the working plugin when a suite, a suite file or the id of a check is asked for."""
+    """Know the users' own metrics, and start the working plugin when a suite or a check is asked for."""
     config.addinivalue_line(
         "markers", "invari: a check of an invari suite (set by the plugin, for -m invari)"
     )
@@ -63,6 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
         or config.getoption("markers", False)
     ):
         return
+    from pytest_invari.session.hooks import use_own_metrics
+
+    use_own_metrics(config)
     if config.getoption("invari_selfcheck"):
         from pytest_invari.selfcheck.plugin import start as start_selfcheck
 

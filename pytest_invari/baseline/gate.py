@@ -10,7 +10,14 @@ from pytest_invari.baseline.changes import entry_id, reported
 from pytest_invari.baseline.file import read_baseline
 from pytest_invari.baseline.outcomes import missing
 from pytest_invari.errors import InvariError
-from pytest_invari.records.manifest import Scalar, describe_environment, describe_tasks, differences
+from pytest_invari.members import source_of
+from pytest_invari.records.manifest import (
+    Scalar,
+    describe_environment,
+    describe_tasks,
+    differences,
+    flatten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check
     from pytest_invari.data.tasks import TaskSet
     from pytest_invari.measure.plan import Plan
+    from pytest_invari.metrics import Metric
     from pytest_invari.session.bench import Bench
 
 __all__ = ["Gate"]
@@ -143,8 +151,18 @@ class Gate:
             "plan.queries": self._tasks[subject]["queries"],
             "plan.k": plan.k,
             "plan.bank": " ".join(plan.bank),
+            **_function(check.criterion.metric),
             **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
         }
+
+
+def _function(metric: Metric) -> dict[str, Scalar]:
+    """What the function of a user's own metric is known by; nothing of a built-in one."""
+    if metric.custom is None:
+        return {}
+    if metric.custom.version:
+        return {"metric.version": metric.custom.version}
+    return flatten(source_of(metric.custom.function), "metric.")
 
 
 def _sha256(values: object) -> str:

@@ -28,6 +28,7 @@ from pytest_invari.measure.plan import Method, OnFailure, Ties
 from pytest_invari.measure.views import CANONICAL
 from pytest_invari.metrics import METRICS, Metric, parse_metric
 from pytest_invari.metrics.catalog import Analysis
+from pytest_invari.metrics.custom import OWN_NAME
 from pytest_invari.protocol import LabelBinding
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ NAME = Text("[a-z][a-z0-9_]*", "lower-case letters, digits and _, a letter first
 
 @dataclass(frozen=True, slots=True)
 class MetricWord:
-    """The name of a metric, with the length of the top where it has one: ``loc``, ``ndcg@5``."""
+    """The name of a metric, with the length of the top where it has one: ``loc``, ``ndcg@5``.
+
+    The schema takes any name that may be one of the user's own: only a run knows which there are.
+    """
 
     def read(self, name: str, value: object) -> Metric:
         """See :class:`pytest_invari.criteria.keys.Kind`."""
@@ -63,11 +67,14 @@ class MetricWord:
         """See :class:`pytest_invari.criteria.keys.Kind`."""
         plain = sorted(metric.family for metric in METRICS.values() if not metric.has_cutoff)
         tops = sorted(metric.family for metric in METRICS.values() if metric.has_cutoff)
-        top = {
-            "pattern": f"^({'|'.join(tops)})@[1-9][0-9]{{0,4}}$",
-            "examples": [f"{each}@5" for each in tops],
+        cutoff = "@[1-9][0-9]{0,4}"
+        top = {"pattern": f"^({'|'.join(tops)}){cutoff}$", "examples": [f"{each}@5" for each in tops]}
+        own = {
+            "description": "a metric of your own, which a hook pytest_invari_metrics names",
+            "pattern": f"^{OWN_NAME}({cutoff})?$",
+            "not": {"pattern": f"^({'|'.join(METRICS)})(@|$)"},
         }
-        return {"type": "string", "anyOf": [{"enum": plain}, top]}
+        return {"type": "string", "anyOf": [{"enum": plain}, top, own]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_invari.metrics import effectiveness
-from pytest_invari.metrics.arrays import Bools, Integers, PerQuery, QueryArrays
+from pytest_invari.metrics.arrays import Bools, Integers, PerQuery, QueryArrays, query_chunks
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.custom import RankedLists
+from pytest_invari.metrics.custom_values import custom_values
 from pytest_invari.metrics.gpi import gpi, gpi_exact, gpi_lower_bound
 from pytest_invari.metrics.label_agreement import label_agreement
 from pytest_invari.metrics.loc import loc
@@ -36,9 +38,11 @@ class Block:
     ``queries`` (n,) are their places among the tasks; ``positions``, ``ranks`` and ``tied_ranks`` are
     int16 (n, M, K) as in :class:`~pytest_invari.metrics.arrays.QueryArrays`, and ``compared`` is the one of
     the two that preferences are read from; ``relevant`` is (n, K) and ``relevant_total`` (n,). ``labels``
-    (n, M, K) is the 0-based label that each item bore; −1 where a view showed none.
+    (n, M, K) is the 0-based label that each item bore; −1 where a view showed none. ``members`` (n,) are
+    what the arrays were made of.
     """
 
+    members: tuple[Member, ...]
     queries: Integers
     positions: Integers
     ranks: Integers
@@ -72,6 +76,7 @@ def make_block(members: Sequence[Member], views: int, items: int, ties: Ties) ->
     ranks = stacked([member.arrays.ranks for member in members])
     tied = stacked([member.arrays.tied_ranks for member in members])
     return Block(
+        members=tuple(members),
         queries=np.array([member.place for member in members], np.intp),
         positions=stacked([member.arrays.positions for member in members]),
         ranks=ranks,
@@ -85,10 +90,44 @@ def make_block(members: Sequence[Member], views: int, items: int, ties: Ties) ->
 
 
 def compute(metric: Metric, block: Block) -> PerQuery:
-    """The values (n,) of a metric that every query of *block* has by itself."""
+    """The values (n,) of a metric that every query of *block* has by itself.
+
+    Raises:
+        InvariError: it is a user's own, and its function raises or returns no values.
+    """
+    if metric.custom is not None:
+        return _custom(metric, block)
     if metric.k is not None:
         return _WITH_CUTOFF[metric.family](block, metric.k)
     return _KERNELS[metric.family](block)
+
+
+def _custom(metric: Metric, block: Block) -> PerQuery:
+    """A user's own, for some queries at a time, so that its arrays do not grow with the data set."""
+    _, views, items = block.ranks.shape
+    parts = [
+        custom_values(metric, _ranked_lists(block, rows, metric.k))
+        for rows in query_chunks(len(block.members), views * items)
+    ]
+    values = np.concatenate([part.values for part in parts])
+    return PerQuery(values, tuple(reason for part in parts for reason in part.reasons))
+
+
+def _ranked_lists(block: Block, rows: slice, k: int | None) -> RankedLists:
+    members = block.members[rows]
+    tasks = [(member.task, member.arrays.ids) for member in members]
+    grades = [[task.relevance.get(item, 0.0) for item in ids] for task, ids in tasks]
+    return RankedLists(
+        query_ids=tuple(task.query_id for task, _ in tasks),
+        ids=tuple(ids for _, ids in tasks),
+        # int64, whose sums and products in a user's function do not overflow.
+        positions=block.positions[rows].astype(np.int64),
+        ranks=block.compared[rows].astype(np.int64),
+        relevance=np.array(grades, np.float64),
+        relevant_total=block.relevant_total[rows].astype(np.int64),
+        groups=tuple(tuple(task.groups.get(item) for item in ids) for task, ids in tasks),
+        k=k,
+    )
 
 
 def _label_agreement(block: Block) -> PerQuery:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytest_invari.errors import InvariError, unknown_name
 
-__all__ = ["METRICS", "Metric", "Parameter", "metric_names", "parse_metric"]
+if TYPE_CHECKING:
+    from pytest_invari.metrics.custom import CustomMetric
+
+__all__ = [
+    "CUTOFF",
+    "METRICS",
+    "Direction",
+    "Metric",
+    "Parameter",
+    "add_metrics",
+    "all_metrics",
+    "metric_names",
+    "parse_metric",
+]
 
 Kind = Literal["per_query", "pooled", "analysis"]
 Direction = Literal["lower", "higher"]
@@ -39,7 +52,8 @@ class Metric:
     ``family`` is the word before "@" and ``k`` the number after it (None where there is none).
     ``kind`` says whether the metric has a value for each query, averaged without weights, or one for all
     queries together, pooled or as the finding of an ``analysis``. ``is_reused`` marks one that a part of
-    itself confirms. ``low`` and ``high`` bound its values. ``direction`` is the better one.
+    itself confirms. ``low`` and ``high`` bound its values. ``direction`` is the better one. ``custom`` is
+    what a user declared of a metric of their own.
     """
 
     family: str
@@ -54,6 +68,7 @@ class Metric:
     parameters: tuple[Parameter, ...] = ()
     analysis: Analysis | None = None
     is_reused: bool = False
+    custom: CustomMetric | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -68,7 +83,9 @@ class Metric:
         return None if self.kind == "analysis" else self.k
 
 
-_CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
+CUTOFF = Parameter("k", "none: write it after @", "the length of the top")
+"""Of every metric that looks at the top of a ranking."""
+
 _TIES = Parameter(
     "ties", "broken", "equal scores stand in an order that a hash of the ids decides, or count half"
 )
@@ -170,31 +187,31 @@ _DECLARED = (
         "exposure_deviation", "lower", 0.0, 1.0,
         "the largest distance of a position's share of top-k places from k/K",
         f"{_POSITION_BIAS}, section 3.5",
-        kind="pooled", has_cutoff=True, parameters=(_CUTOFF,),
+        kind="pooled", has_cutoff=True, parameters=(CUTOFF,),
     ),
     Metric(
         "exposure_deviation_mean", "lower", 0.0, 1.0,
         "the mean distance of the positions' shares of top-k places from k/K",
         f"{_POSITION_BIAS}, section 3.5",
-        kind="pooled", has_cutoff=True, parameters=(_CUTOFF,),
+        kind="pooled", has_cutoff=True, parameters=(CUTOFF,),
     ),
     Metric(
         "hr", "higher", 0.0, 1.0,
         "the share of views with a relevant item in the top k",
         f"{_POSITION_BIAS}, section 4",
-        has_cutoff=True, parameters=(_CUTOFF,),
+        has_cutoff=True, parameters=(CUTOFF,),
     ),
     Metric(
         "ndcg", "higher", 0.0, 1.0,
         "binary nDCG whose ideal holds min(k, all held-out positives), retrieved or not",
         f"{_POSITION_BIAS}, section 4; Järvelin and Kekäläinen 2002",
-        has_cutoff=True, parameters=(_CUTOFF,),
+        has_cutoff=True, parameters=(CUTOFF,),
     ),
     Metric(
         "ndcg_candidates", "higher", 0.0, 1.0,
         "binary nDCG whose ideal holds min(k, relevant candidates)",
         "Järvelin and Kekäläinen 2002",
-        has_cutoff=True, parameters=(_CUTOFF,),
+        has_cutoff=True, parameters=(CUTOFF,),
     ),
     _cost("calls", "lower", "model calls per ranking"),
     _cost("depth", "lower", "model calls per ranking that must wait for each other"),
@@ -243,11 +260,38 @@ _DECLARED = (
 )  # fmt: skip
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.family: metric for metric in _DECLARED})
+"""The built-in metrics by their families."""
+
+# Those of the users' own in the run that goes on, by their families.
+_added: Mapping[str, Metric] = MappingProxyType({})
+
+
+def add_metrics(own: Mapping[str, Metric]) -> Callable[[], None]:
+    """Let the *own* metrics of a run be known beside the built-in ones, in place of those of another run.
+
+    Returns:
+        What undoes it. Runs within runs undo theirs first.
+    """
+    global _added
+    before = _added
+    _added = MappingProxyType(dict(own))
+
+    def undo() -> None:
+        global _added
+        _added = before
+
+    return undo
+
+
+def all_metrics() -> Mapping[str, Metric]:
+    """The built-in metrics by their families, in the order of tables, then the users' own."""
+    return {**METRICS, **_added}
 
 
 def metric_names() -> dict[str, str]:
     """The words a suite may use ("@k" stands for a number) with their descriptions, sorted."""
-    return {metric.name: metric.description for metric in sorted(_DECLARED, key=lambda each: each.name)}
+    known = sorted(all_metrics().values(), key=lambda each: each.name)
+    return {metric.name: metric.description for metric in known}
 
 
 def parse_metric(text: str, where: str = "") -> Metric:
@@ -262,10 +306,13 @@ def parse_metric(text: str, where: str = "") -> Metric:
     """
     family, at, cutoff = text.partition("@")
     prefix = f"{where}: " if where else ""
-    metric = METRICS.get(family)
+    found = all_metrics()
+    metric = found.get(family)
     if metric is None:
         # Compared with the user's own cutoff, so that "nDCG@5" is close to "ndcg@5".
-        known = [f"{each.family}{at}{cutoff}" if at and each.has_cutoff else each.name for each in _DECLARED]
+        known = [
+            f"{each.family}{at}{cutoff}" if at and each.has_cutoff else each.name for each in found.values()
+        ]
         raise unknown_name("metric", text, known, where)
     if not metric.has_cutoff:
         if at:

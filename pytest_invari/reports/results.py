@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.criteria.criterion import Criterion, Judgement
-from pytest_invari.metrics import METRICS, parse_metric
+from pytest_invari.errors import InvariError
+from pytest_invari.metrics import all_metrics, parse_metric
 from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
@@ -239,7 +240,8 @@ def summarise(
         },
         "total_cost": total_cost,
         "metrics": {
-            name: _nothing(measured) if name in unreported else _figure(measured, name) for name in metrics
+            name: _no_figure(measured, "not_reported") if name in unreported else _figure(measured, name)
+            for name in metrics
         },
         "position_p_value": measured.position_p_value,
         "regions": asdict(measured.regions),
@@ -259,7 +261,7 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
         standing.append(parse_metric("repeat_difference"))
     if plan.labels == "redrawn":
         standing.append(parse_metric("label_agreement_gap"))
-    order = list(METRICS)
+    order = list(all_metrics())
     found = {
         each.name: each
         for each in (*standing, *suite_metrics)
@@ -280,14 +282,17 @@ def _total_cost(measured: Measured) -> dict[str, float | None]:
     return {name: found[name] if any(found[each] for each in kinds[name]) else None for name in COSTS}
 
 
-def _nothing(measured: Measured) -> dict[str, Any]:
-    """The figure of a cost that is not reported."""
+def _no_figure(measured: Measured, reason: str) -> dict[str, Any]:
+    """Where there is no figure: of a cost that is not reported, of a user's metric that is broken."""
     undefined = dict.fromkeys(("estimate", "low", "high"), math.nan)
-    return {**undefined, "n": 0, "undefined": len(measured.query_ids), "reason": "not_reported"}
+    return {**undefined, "n": 0, "undefined": len(measured.query_ids), "reason": reason}
 
 
 def _figure(measured: Measured, name: str) -> dict[str, Any]:
-    interval = measured.interval(name)
+    try:
+        interval = measured.interval(name)
+    except InvariError as error:
+        return _no_figure(measured, harmless(str(error)))
     return {
         "estimate": float(interval.estimate),
         "low": float(interval.low),

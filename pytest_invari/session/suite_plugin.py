@@ -30,6 +30,7 @@ from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
 from pytest_invari.session.gatekeeper import Gatekeeper, uphold
+from pytest_invari.session.hooks import named_by_hook
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
@@ -90,22 +91,9 @@ def named_rerankers(config: pytest.Config) -> dict[str, object]:
     """The rerankers that conftest hooks name.
 
     Raises:
-        InvariError: a hook raises, gives something that is not a mapping, or a name that another has given.
+        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`.
     """
-    named: dict[str, object] = {}
-    with user_code("hook pytest_invari_rerankers"):
-        found = config.hook.pytest_invari_rerankers(config=config)
-    for given in found:
-        if not isinstance(given, Mapping):
-            raise InvariError(
-                f"hook pytest_invari_rerankers returned {type(given).__name__}; it must return a mapping of "
-                "names to rerankers"
-            )
-        for name, value in given.items():
-            if name in named:
-                raise InvariError(f"hook pytest_invari_rerankers: {name!r} is given by two implementations")
-            named[name] = value
-    return named
+    return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
 
 
 class SuitePlugin:

@@ -15,6 +15,7 @@ from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.measure.plan import OnFailure, Plan, Ties
 from pytest_invari.options import read_settings
 from pytest_invari.protocol import LabelBinding
+from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.suite_plugin import model_settings, named_rerankers
 from pytest_invari.testing.given import GivenRegistry, Tasks
 from pytest_invari.testing.study import Rules, Study
@@ -156,6 +157,8 @@ def make_studies(config: pytest.Config) -> Studies:
     with WithoutInternals():
         try:
             settings = read_settings(config)
+            # Again, because conftests of folders below are loaded by now.
+            use_own_metrics(config)
         except pytest.UsageError as error:
             raise InvariError(str(error)) from None
         registry = GivenRegistry(config.rootpath, named_rerankers(config))

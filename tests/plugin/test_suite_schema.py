@@ -102,6 +102,18 @@ def test_a_metric_is_known_to_both_or_to_neither(family: str, rest: str) -> None
     assert Draft202012Validator(MetricWord().schema()).is_valid(family + rest) == known
 
 
+@pytest.mark.parametrize("word", ["top_moves", "top_moves@5", "locs", "ndcg2@99999"])
+def test_a_name_that_may_be_a_users_own_metric_fits(word: str) -> None:
+    criterion = {"name": "a", "metric": word, "at_most": 12.5}
+    suite = {"suite": {"name": "s"}, "profile": {"a": {"datasets": "d", "k": 5, "views": 2}}}
+    assert schema.is_valid(suite | {"criterion": [criterion]})
+
+
+@pytest.mark.parametrize("word", ["Top", "1st", "_a", "a b", "", "moves@0", "moves@", "ndcg", "loc@5"])
+def test_one_that_cannot_be_does_not(word: str) -> None:
+    assert not Draft202012Validator(MetricWord().schema()).is_valid(word)
+
+
 @given(st.text(st.sampled_from("aZ_0.-:,= ()é\n"), max_size=12))
 def test_a_reranker_that_can_be_read_fits(text: str) -> None:
     try:
@@ -223,5 +235,7 @@ def test_reader_and_schema_accept_the_same_suites(tmp_path: Path, suite: dict[st
     except InvariError as error:
         told = str(error)
     refused = [error.message for error in schema.iter_errors(suite)]
-    only_the_reader_knows = re.search(r"unknown profile|looks at the top", told)
+    only_the_reader_knows = re.search(
+        r"unknown profile|looks at the top|unknown metric '[a-z][a-z0-9_]*(@\d+)?'", told
+    )
     assert bool(told) == bool(refused) or only_the_reader_knows, (told, refused)

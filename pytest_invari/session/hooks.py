@@ -1,0 +1,62 @@
+"""What conftest hooks name: the mappings that all implementations of a hook return, joined into one.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_invari.errors import InvariError
+from pytest_invari.metrics import add_metrics
+from pytest_invari.usercode import user_code
+
+if TYPE_CHECKING:
+    from pytest_invari.metrics import Metric
+
+__all__ = ["named_by_hook", "use_own_metrics"]
+
+
+def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, object]:
+    """The names that implementations of *hook* give to *things* ("rerankers"), with what they stand for.
+
+    Raises:
+        InvariError: a hook raises, gives something that is not a mapping, or a name that another has given.
+    """
+    named: dict[str, object] = {}
+    with user_code(f"hook {hook}"):
+        found = getattr(config.hook, hook)(config=config)
+    for given in found:
+        if not isinstance(given, Mapping):
+            raise InvariError(
+                f"hook {hook} returned {type(given).__name__}; it must return a mapping of names to {things}"
+            )
+        for name, value in given.items():
+            if name in named:
+                raise InvariError(f"hook {hook}: {name!r} is given by two implementations")
+            named[name] = value
+    return named
+
+
+def use_own_metrics(config: pytest.Config) -> None:
+    """Let the metrics that conftest hooks name be known in this run, and in no other.
+
+    Raises:
+        pytest.UsageError: as :func:`named_by_hook`, or as :func:`pytest_invari.metrics.custom.own_metrics`.
+    """
+    own: dict[str, Metric] = {}
+    try:
+        named = named_by_hook(config, "pytest_invari_metrics", "metrics")
+        if named:
+            from pytest_invari.metrics.custom import own_metrics
+
+            own = own_metrics(named)
+    except InvariError as error:
+        from pytest_invari.reports.text import harmless
+
+        raise pytest.UsageError(harmless(str(error))) from None
+    # Also where there are none: those of a run that this one runs within are not meant here.
+    config.add_cleanup(add_metrics(own))
