@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_invari.protocol import Cost, Ranking, Request
+from pytest_invari import Cost, Ranking, Request
 
 __all__ = ["TeamSearch", "previous"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pytest_invari import assert_permutation_invariant
 from pytest_invari.data.taskfile import read_tasks
-from pytest_invari.testing import assert_permutation_invariant
 from team_search import TeamSearch
 
 TASKS = Path(__file__).parents[1] / "tasks.jsonl"

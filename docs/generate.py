@@ -1,0 +1,344 @@
+"""Writes the pages of docs/reference that follow from declarations: ``python docs/generate.py``.
+
+Options, keys of suites, metrics and hooks are declared once, in the code that reads them. These pages are
+made of the same declarations, and a test compares.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from pytest_invari import hookspecs
+from pytest_invari.criteria import suite_keys
+from pytest_invari.criteria.keys import REQUIRED, Key, Several
+from pytest_invari.metrics import METRICS, Metric
+from pytest_invari.options import ALIAS, Settings, add_options
+
+__all__ = ["COMMAND", "pages", "renew"]
+
+FOLDER = Path(__file__).parent / "reference"
+COMMAND = "python docs/generate.py"
+NOTICE = f"<!-- Made by `{COMMAND}` of what the code declares. -->"
+NOTHING = "–"
+
+EXITS: Mapping[pytest.ExitCode, str] = {
+    pytest.ExitCode.OK: "every item passed, or was undecided without `--invari-strict`",
+    pytest.ExitCode.TESTS_FAILED: "a criterion, a comparison with a baseline, or an ordinary test failed",
+    pytest.ExitCode.INTERRUPTED: "the run was interrupted, as by Ctrl-C",
+    pytest.ExitCode.INTERNAL_ERROR: "an error in pytest or in a plugin; please report it",
+    pytest.ExitCode.USAGE_ERROR: (
+        "something asked for cannot be done: one line says what, before anything is ranked; or a report or "
+        "baseline could not be written at the end of a run that passed"
+    ),
+    pytest.ExitCode.NO_TESTS_COLLECTED: "nothing was selected, as with `-k` and a word that no item has",
+}
+"""What each exit status of a run means, as pytest numbers them."""
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its file's name."""
+    made = {"command-line.md": command_line(), "suite.md": suite(), "hooks.md": hooks()}
+    return {name: f"{NOTICE}\n\n{text}" for name, text in made.items()}
+
+
+def renew() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [f"| {' | '.join(map(_cell, line))} |\n" for line in (head, *rows)]
+    return "".join([lines[0], "|" + "---|" * len(head) + "\n", *lines[1:]])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def code(value: object) -> str:
+    """A value as code."""
+    return f"`{value}`"
+
+
+# Options
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option as it was registered: its names, what pytest does with its value, and its ini key's type."""
+
+    switch: str
+    setting: str
+    action: str
+    help: str
+    metavar: str
+    ini: str = ""
+    ini_type: str | None = None
+
+
+class Recorder:
+    """Takes the place of pytest's parser and of its group, and notes what is registered."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Option] = {}
+
+    def getgroup(self, *_: str) -> Recorder:
+        """As of pytest's parser."""
+        return self
+
+    def addoption(
+        self, switch: str, *, action: str, dest: str, help: str, metavar: str = "", **_: Any
+    ) -> None:
+        """As of pytest's group."""
+        setting = dest.removeprefix("invari_")
+        self.options[dest] = Option(switch, setting, action, help, metavar)
+
+    def addini(self, name: str, *_: str, type: str | None = None, **__: Any) -> None:
+        """As of pytest's parser."""
+        of = self.options[name]
+        self.options[name] = Option(of.switch, of.setting, of.action, of.help, of.metavar, name, type)
+
+
+INI_TYPES = {"bool": ", true or false", "args": ", a list"}
+
+
+def command_line() -> str:
+    """The page of the options and of the exit statuses."""
+    recorder = Recorder()
+    add_options(recorder)  # type: ignore[arg-type]
+    options = list(recorder.options.values())
+    rows = [
+        [code(each.switch), _value(each), _ini(each), _default(each), _sentence(each.help)]
+        for each in options
+    ]
+    exits = [[str(int(status)), meaning] for status, meaning in EXITS.items()]
+    return f"""# Command line
+
+Every option of `pytest` that this plugin adds, in the order of `pytest --help`. The command line comes
+before the ini key, which is written in `pyproject.toml` under `[tool.pytest.ini_options]` or in `pytest.ini`,
+and the ini key before what the suite says. A default of {NOTHING} leaves the choice to the suite, or the
+option off. An option that may be repeated is a list in the ini file. `{ALIAS}` is short for
+`--invari-reranker`, unless another plugin has an option of that name.
+
+{table(["option", "value", "ini key", "default", "meaning"], rows)}
+On the command line of a run without a suite these options are refused, since they would be ignored; ini keys
+and `addopts` are not. `pytest --invari-list` has the names of suites, rerankers, data sets and metrics.
+
+## Exit statuses
+
+{table(["status", "meaning"], exits)}
+## Environment variables
+
+{table(["variable", "meaning"], VARIABLES)}
+## Other commands
+
+{table(["command", "meaning"], COMMANDS)}"""
+
+
+VARIABLES = (
+    ("`INVARI_CACHE`", "the folder of converted models and data sets (default: `~/.cache/pytest-invari`)"),
+    ("`INVARI_DATA`", "the MovieLens folder or zip of the data sets called `movielens`"),
+    ("`HF_HUB_OFFLINE`", "1: a model id is looked for in the local cache alone"),
+)
+COMMANDS = (
+    (
+        "`python -m pytest_invari.records export DIR FILE`",
+        "write the rankings of one record as [JSON Lines](files.md#rankings-to-exchange)",
+    ),
+    (
+        "`python -m pytest_invari.records import FILE DIR`",
+        "keep rankings that were made elsewhere; `--reranker=NAME`, `--tasks=FILE` and `--dataset=NAME` say "
+        "of what; exit status 2 where the file has a mistake",
+    ),
+    ("`python -m pytest_invari.schema`", "print the JSON Schema of [suites](suite.md)"),
+)
+
+
+def _value(option: Option) -> str:
+    if option.action == "store_true":
+        return NOTHING
+    return code(option.metavar) + (", may be repeated" if option.action == "append" else "")
+
+
+def _ini(option: Option) -> str:
+    return code(option.ini) + INI_TYPES.get(option.ini_type or "", "") if option.ini else NOTHING
+
+
+def _default(option: Option) -> str:
+    value = getattr(Settings(), option.setting)
+    return code(value) if value else NOTHING
+
+
+def _sentence(text: str) -> str:
+    """A help text as a sentence of a page; options are code."""
+    return re.sub(r"--[a-z][a-z-]+", lambda found: code(found[0]), text[0].upper() + text[1:])
+
+
+# Suites
+
+
+def suite() -> str:
+    """The page of a suite's keys, and of the metrics that they may name."""
+    return f"""# Suite files
+
+A suite is a TOML file whose name ends in `.invari.toml`. [suites.md](../suites.md) explains with examples,
+and `python -m pytest_invari.schema` prints the same as JSON Schema. An unknown key, a value of another kind,
+or one that cannot be, stops the run with the file and the line (exit status 4). A key that takes several
+values takes a single one without brackets too.
+
+{"".join(_sections())}## Metrics
+
+The words for `metric` and `report`. Where there is an *@k*, write the length of the top: `ndcg@5`. Most have
+a value for each query; some only one for *all*, and some are findings of an analysis.
+[metrics.md](../metrics.md) says what each of them sees.
+
+{table(["metric", "better", "range", "of", "meaning"], map(_metric, METRICS.values()))}"""
+
+
+def _sections() -> Iterator[str]:
+    tables = {"suite": suite_keys.SUITE, "profile": suite_keys.PROFILE, "criterion": suite_keys.CRITERION}
+    for name, (form, meaning) in suite_keys.SECTIONS.items():
+        rows = [[code(key.name), _kind(key), _key_default(key), key.description] for key in tables[name]]
+        yield f"## `{form}`\n\n{meaning[0].upper() + meaning[1:]}.\n\n"
+        yield table(["key", "value", "default", "meaning"], rows) + "\n"
+        rules = [f"- {rule}\n" for rule in _rules(name)]
+        yield "".join([*rules, "\n"] if rules else [])
+
+
+def _rules(section: str) -> Iterator[str]:
+    """Which keys go together."""
+    if section == "profile":
+        yield "Exactly one of `views` and `bank`."
+        for key, others in suite_keys.PROFILE_NEEDS.items():
+            yield f"{code(key)} needs {' and '.join(map(code, others))}."
+        for key, other in suite_keys.PROFILE_EXCLUDES.items():
+            yield f"{code(key)} does not go with {code(other)}."
+    if section == "criterion":
+        yield f"Exactly one of {', '.join(map(code, suite_keys.COMPARISONS))}."
+        for key, other in (suite_keys.GOES_WITH | suite_keys.NEEDS).items():
+            yield f"{code(key)} needs {code(other)}."
+        for key, other in suite_keys.EXCLUDES.items():
+            yield f"{code(key)} does not go with {code(other)}."
+
+
+def _kind(key: Key) -> str:
+    several = isinstance(key.kind, Several)
+    one = key.kind.kind if isinstance(key.kind, Several) else key.kind
+    said = next((words for of, words in WORDS.items() if isinstance(one, of)), "")
+    if one == suite_keys.NAME:
+        said = "name"
+    return (said or words_of(one.schema())) + (", or several" if several else "")
+
+
+WORDS: Mapping[type, str] = {
+    suite_keys.MetricWord: "[metric](#metrics)",
+    suite_keys.RerankerWord: "reranker, as on the command line",
+}
+"""Kinds of values whose JSON Schema is no help to people."""
+
+
+def words_of(schema: Mapping[str, Any]) -> str:
+    """What a JSON Schema accepts, in words."""
+    if "anyOf" in schema:
+        return " or ".join(map(words_of, schema["anyOf"]))
+    if "const" in schema:
+        return code(_toml(schema["const"]))
+    if "enum" in schema:
+        return ", ".join(code(_toml(each)) for each in schema["enum"])
+    match schema.get("type"):
+        case "array":
+            return f"list of {words_of(schema['items'])}"
+        case "integer":
+            return f"whole number{_limits(schema)}"
+        case "number":
+            return f"number{_limits(schema)}"
+        case "boolean":
+            return "`true` or `false`"
+        case "object":
+            return "table"
+        case "string":
+            return "text"
+    raise ValueError(f"no words for {schema}")
+
+
+def _limits(schema: Mapping[str, Any]) -> str:
+    low = f" from {schema['minimum']:g}" if "minimum" in schema else ""
+    return low + (f" to below {schema['exclusiveMaximum']:g}" if "exclusiveMaximum" in schema else "")
+
+
+def _key_default(key: Key) -> str:
+    if key.default is REQUIRED:
+        return "**needed**"
+    return NOTHING if key.default in (None, "", ()) else code(_toml(key.default))
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _metric(metric: Metric) -> list[str]:
+    name = f"{metric.family}@k" if metric.has_cutoff else metric.family
+    ends = [f"from {metric.low:g}"] if math.isfinite(metric.low) else []
+    ends += [f"to {metric.high:g}"] if math.isfinite(metric.high) else []
+    of = {"per_query": "each query", "pooled": "all", "analysis": "all"}[metric.kind]
+    if metric.analysis:
+        of = f"all ({code(metric.analysis)})"
+    return [code(name), metric.direction, " ".join(ends), of, metric.description]
+
+
+# Hooks
+
+
+def hooks() -> str:
+    """The page of the hooks, from their docstrings."""
+    described = "\n".join(_hook(getattr(hookspecs, name)) for name in hookspecs.__all__)
+    return f"""# Hooks
+
+{_prose(inspect.getdoc(hookspecs) or "")}
+{described}"""
+
+
+def _hook(hook: FunctionType) -> str:
+    text, _, example = (inspect.getdoc(hook) or "").partition("Example::\n")
+    arguments = ", ".join(inspect.signature(hook).parameters)
+    body = textwrap.dedent(example).strip("\n")
+    imports = "".join(f"import {name}\n" for name in ("os", "pytest") if re.search(rf"\b{name}\.", body))
+    return f"""## `{hook.__name__}({arguments})`
+
+{_prose(text)}
+```python
+# conftest.py
+{imports}{_spaced(body)}
+```
+"""
+
+
+def _spaced(body: str) -> str:
+    """The example under its imports, as a file has it."""
+    return body if body.startswith(("from ", "import ")) else f"\n\n{body}"
+
+
+def _prose(text: str) -> str:
+    """A docstring as Markdown."""
+    return text.replace("``", "`").strip() + "\n"
+
+
+if __name__ == "__main__":
+    renew()
