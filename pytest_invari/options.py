@@ -81,6 +81,7 @@ class Settings:
     calibrate: bool = False
     list: bool = False
     json: Path | None = None
+    markdown: Path | None = None
     save: Path | None = None
     compare: Path | None = None
     margin: float | None = None
@@ -170,7 +171,24 @@ def read_settings(config: pytest.Config) -> Settings:
             chosen[option.setting] = _read(option, value)
         except _BadValueError as error:
             raise pytest.UsageError(f"{source}: {error}") from None
-    return Settings(**chosen)
+    settings = Settings(**chosen)
+    _require_files_of_their_own(settings)
+    return settings
+
+
+def _require_files_of_their_own(settings: Settings) -> None:
+    """A report must not replace another, nor a baseline; one file may be compared with and saved to."""
+    reports = {"--invari-json": settings.json, "--invari-markdown": settings.markdown}
+    others = {"--invari-save": settings.save, "--invari-compare": settings.compare}
+    known: dict[Path, str] = {}
+    for switch, path in (others | reports).items():
+        if path is None:
+            continue
+        if switch in reports and path.resolve() in known:
+            raise pytest.UsageError(
+                f"{switch}={path}: {known[path.resolve()]} names the same file; give each one of its own"
+            )
+        known[path.resolve()] = switch
 
 
 def _read(option: _Option, value: Any) -> Any:
@@ -316,6 +334,7 @@ def _options() -> tuple[_Option, ...]:
         ),
         _Option("simulations", "simulated data sets of --invari-selfcheck (default 200).", _whole(20), "N"),
         _Option("json", "write the results to this file as invari-report/1.", _path, "FILE"),
+        _Option("markdown", "write the results to this file as Markdown, for people.", _path, "FILE"),
         _Option(
             "save",
             "write what was measured to this file, the baseline of later runs; what else is in it stays.",

@@ -24,7 +24,9 @@ from pytest_invari.errors import InvariError, counted
 from pytest_invari.lookup.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
+from pytest_invari.reports.github import tell_github
 from pytest_invari.reports.json_report import make_report, report_text
+from pytest_invari.reports.markdown import Run, command_of, markdown_text
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
@@ -71,6 +73,8 @@ def start(config: pytest.Config) -> bool:
             gate.check(expansion.changes)
         plugin = SuitePlugin(config, settings, expansion, bench, gate)
         write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
+        write_at_the_end(config, "--invari-markdown", settings.markdown, plugin.run, markdown_text)
+        tell_github(config, plugin.run)
         plugin.save_at_the_end()
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
@@ -241,6 +245,10 @@ class SuitePlugin:
         """Tell it last, where it is not overlooked."""
         if self._interruption:
             print(harmless(self._interruption), file=sys.stderr)
+
+    def run(self) -> Run:
+        """What a report tells, as far as the run has come."""
+        return Run(command_of(self._config), self._settings, self._expansion, self._book, self._changes)
 
     def report(self) -> dict[str, Any]:
         """The JSON report.

@@ -1,0 +1,192 @@
+"""The report of a run as Markdown, for pull requests and the summaries of CI."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_invari.errors import counted
+from pytest_invari.reports.markup import code, fenced, plain, table
+from pytest_invari.reports.results import wording
+from pytest_invari.reports.rows import (
+    cost_line,
+    grouped_left_out,
+    measurements,
+    outcome_line,
+    records_line,
+    verdict_counts,
+)
+from pytest_invari.reports.text import harmless
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_invari.baseline.book import ChangeBook
+    from pytest_invari.criteria.checks import Expansion
+    from pytest_invari.options import Settings
+    from pytest_invari.reports.results import Result, ResultBook
+
+__all__ = ["Run", "command_of", "markdown_blocks", "markdown_text", "shortened"]
+
+_WORDS = {"pass": "pass", "fail": "**FAIL**", "undecided": "undecided"}
+_OUTCOMES = {"regressed": "**REGRESSED**", "missing": "**MISSING**"}
+_SHORTENED = "Shortened to the size that a summary may have; `--invari-markdown=FILE` writes the whole."
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a report of a run tells."""
+
+    command: str
+    settings: Settings
+    expansion: Expansion
+    book: ResultBook
+    changes: ChangeBook
+
+
+def command_of(config: pytest.Config) -> str:
+    """The command that started the run, without secrets."""
+    return harmless(shlex.join(["pytest", *map(str, config.invocation_params.args)]))
+
+
+def markdown_text(run: Run) -> str:
+    """The whole report."""
+    return _joined(markdown_blocks(run))
+
+
+def markdown_blocks(run: Run) -> list[str]:
+    """The report as blocks: a heading, a paragraph, a list, a table or fenced lines each."""
+    return [
+        *_head(run),
+        *_criteria(run.book.results),
+        *_comparisons(run),
+        *_left_out(run.expansion),
+        *_measured(run.book),
+        *_closing(run),
+    ]
+
+
+def shortened(blocks: Iterable[str], size: int) -> str:
+    """As many lines as fit into *size* bytes, with a note of it where some are left out."""
+    blocks = list(blocks)
+    whole = _joined(blocks)
+    if len(whole.encode()) <= size:
+        return whole
+    kept: list[str] = []
+    room = size - len(_joined([_SHORTENED]).encode()) - 1
+    for block in blocks:
+        part = _that_fits(block, room)
+        room -= len(part.encode()) + 2
+        if part:
+            kept.append(part)
+        if part != block:
+            break
+    return _joined([*kept, _SHORTENED]) if room >= 0 else ""
+
+
+def _that_fits(block: str, size: int) -> str:
+    """The first lines of a block; nothing of fenced ones, whose end would be missing."""
+    lines: list[str] = []
+    for line in block.split("\n"):
+        size -= len(line.encode()) + 1
+        if size < 0:
+            return "" if block.startswith("```") else "\n".join(lines)
+        lines.append(line)
+    return block
+
+
+def _joined(blocks: Iterable[str]) -> str:
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(run: Run) -> Iterator[str]:
+    yield f"## invari: {verdict_counts(run.book, run.settings)}"
+    if run.changes.results:
+        yield plain(outcome_line(run.changes, run.settings))
+    for check in {check.suite.name: check for check in run.expansion.items}.values():
+        plan = check.plan
+        queries = "all queries" if plan.queries is None else counted(plan.queries, "query")
+        title = f": {plain(check.suite.title)}" if check.suite.title else ""
+        yield (
+            f"Suite {code(check.suite.name)}{title} (profile {code(check.profile.name)}, "
+            f"{plan.views} views of {queries}, seed {plan.view_seed})"
+        )
+
+
+def _criteria(results: Sequence[Result]) -> Iterator[str]:
+    if not results:
+        return
+    yield table(
+        ["verdict", "criterion", "figure [95% interval]", "demand", "reason"],
+        [
+            [
+                "skipped" if result.skipped else _WORDS[result.judgement.verdict],
+                code(result.check.id),
+                *_parts(result),
+            ]
+            for result in results
+        ],
+    )
+    for result in results:
+        if lines := getattr(result.judgement, "lines", ()):
+            yield f"{code(result.check.id)}:"
+            yield fenced(lines)
+
+
+def _parts(result: Result) -> list[str]:
+    said = wording(result.check, result.judgement)
+    remarks = list(said.remarks)
+    if result.judgement.verdict == "fail" and result.check.criterion.why:
+        remarks.append(f"why: {result.check.criterion.why}")
+    return [plain(harmless(each)) for each in (said.figure, said.demand, "; ".join(remarks))]
+
+
+def _comparisons(run: Run) -> Iterator[str]:
+    if not run.changes.results:
+        return
+    yield "### Comparisons with the baseline"
+    rows = []
+    for result in run.changes.results:
+        outcome = result.comparison.outcome
+        # The line opens with the difference, where there is one.
+        rows.append([_OUTCOMES.get(outcome, outcome), code(result.change.id), plain(result.line)])
+    yield table(["outcome", "comparison", "difference [95% interval]"], rows)
+
+
+def _left_out(expansion: Expansion) -> Iterator[str]:
+    grouped = grouped_left_out(expansion.left_out)
+    if grouped:
+        yield "### Left out"
+        yield "\n".join(
+            f"- {code(criterion)} of {', '.join(map(code, subjects))}: {plain(harmless(reason))}"
+            for (criterion, reason), subjects in grouped.items()
+        )
+
+
+def _measured(book: ResultBook) -> Iterator[str]:
+    if not book.subjects:
+        return
+    yield "### Measurements"
+    for found in measurements(book.subjects):
+        yield f"Data set {plain(found.title)}"
+        columns = zip(*found.cells, strict=True)
+        yield table(
+            ["metric", *map(code, found.headings)],
+            [[plain(label), *map(plain, cells)] for label, cells in zip(found.labels, columns, strict=True)],
+        )
+        for note in found.notes(range(len(found.headings))):
+            yield plain(note)
+    for summary in book.subjects:
+        for name, lines in summary["tables"].items():
+            yield f"{code(name)} of {code(summary['reranker'])} on {code(summary['dataset'])}:"
+            yield fenced(lines)
+
+
+def _closing(run: Run) -> Iterator[str]:
+    if run.book.subjects:
+        yield plain(cost_line(run.book.subjects))
+        if run.settings.records is not None:
+            yield plain(records_line(run.book.subjects, run.settings.records))
+    yield fenced([run.command])
