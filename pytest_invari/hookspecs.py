@@ -47,7 +47,6 @@ def pytest_invari_metrics(config: pytest.Config) -> Mapping[str, CustomMetric]: 
         from pytest_invari import CustomMetric
 
         def top_moves(lists):
-            \"""In how many views another item is first than in the first view.\"""
             first = lists.ranks.argmin(axis=2)  # (queries, views)
             return (first != first[:, :1]).mean(axis=1)
 

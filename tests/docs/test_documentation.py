@@ -46,8 +46,7 @@ def commands(page: Path) -> list[str]:
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A folder with every file that the pages name, and a task file of the README's form."""
     for page in IN_ONE_FOLDER:
-        for name, body in named_files(page).items():
-            (pytester.path / name).write_text(body, encoding="utf-8")
+        write_files(page, pytester.path)
     row = json.loads(blocks(ROOT / "README.md", "json")[0])
     lines = [json.dumps(row | {"query_id": f"q{number}"}) for number in range(40)]
     (pytester.path / "tasks.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -60,6 +59,11 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     (pytester.path / "longer.jsonl").write_text("\n".join(longer) + "\n", encoding="utf-8")
     (pytester.path / "controlled.jsonl").write_text("\n".join(map(controlled, range(40))), encoding="utf-8")
     return pytester
+
+
+def write_files(page: Path, folder: Path) -> None:
+    for name, body in named_files(page).items():
+        (folder / name).write_text(body, encoding="utf-8")
 
 
 def controlled(number: int) -> str:
@@ -84,6 +88,8 @@ def test_pages_have_the_examples_these_tests_look_for() -> None:
 
 @pytest.mark.parametrize("page", [*filter(commands, IN_ONE_FOLDER)], ids=lambda page: page.name)
 def test_commands_do_what_the_page_says(project: pytest.Pytester, page: Path) -> None:
+    # Where two pages name a file alike, each means its own.
+    write_files(page, project.path)
     for command in commands(page):
         program, *arguments = shlex.split(command)
         if program == "python":
