@@ -46,9 +46,11 @@ def pytest_invari_metrics(config: pytest.Config) -> Mapping[str, CustomMetric]: 
 
         from pytest_invari import CustomMetric
 
+
         def top_moves(lists):
             first = lists.ranks.argmin(axis=2)  # (queries, views)
             return (first != first[:, :1]).mean(axis=1)
+
 
         @pytest.hookimpl(optionalhook=True)
         def pytest_invari_metrics(config):
