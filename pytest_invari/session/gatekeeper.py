@@ -166,12 +166,12 @@ class Gatekeeper:
         plugins = config.pluginmanager
         deaf = [plugin for name in _DEAF if (plugin := plugins.get_plugin(name)) is not None]
         tell = plugins.subset_hook_caller("pytest_runtest_logreport", deaf)
-        reports = [report for each in self.shown for report in self._as_reports(each)]
-        for report in reports:
-            tell(report=report)
+        for each in self.shown:
+            for report in self._as_reports(each):
+                tell(report=report)
         terminal: Any = plugins.get_plugin("terminalreporter")
         if terminal is not None:
-            terminal._add_stats("failed", [report for report in reports if report.failed])
+            terminal._add_stats("failed", [self._as_reports(each)[0] for each in self.shown])
 
     def _as_reports(self, unjudged: Unjudged) -> list[pytest.TestReport]:
         """Its call, and the teardown at which reporters close a test."""
@@ -202,7 +202,9 @@ def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
         said = "expected to fail" if hasattr(report, "wasxfail") else report.outcome
         text = f"{item.failure}; the report said {said!r}, and a failing verdict stands"
     elif strict and report.skipped:
-        text = f"{why_nothing(report)}; what is skipped fails under --invari-strict"
+        expected = str(getattr(report, "wasxfail", "")).removeprefix("reason: ")
+        why = f"expected to fail: {expected}" if expected else why_nothing(report)
+        text = f"{why}; what is skipped fails under --invari-strict"
     else:
         return
     report.outcome, report.longrepr = "failed", text

@@ -1,0 +1,312 @@
+"""A gate that cannot be missed: under --invari-strict nothing that is selected goes without a verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
+FAILED = pytest.ExitCode.TESTS_FAILED
+SUBJECT = "small::[[]first_stage-tasks-K6[]]"
+
+
+def gate(project: Project, *arguments: str, reranker: str = "first_stage") -> pytest.RunResult:
+    return project.run("--invari-strict", "--invari-json=r.json", *arguments, reranker=reranker)
+
+
+def report(project: Project) -> Any:
+    return json.loads((project.path / "r.json").read_text(encoding="utf-8"))
+
+
+def unjudged(project: Project) -> dict[str, str]:
+    return {each["id"]: each["reason"] for each in report(project)["unjudged"]}
+
+
+def test_everything_judged_is_a_success(project: Project) -> None:
+    assert gate(project).ret == 0
+    assert report(project)["unjudged"] == report(project)["reruns"] == []
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [("-k", "test_good"), ("-m", "not invari"), ("-m", "not invari", "-n2"), ("--deselect", "small::")],
+    ids=["k", "m", "workers", "deselect"],
+)
+def test_a_subject_without_a_selected_item_fails(project: Project, selection: tuple[str, ...]) -> None:
+    project.write("test_mine.py", "def test_good(): pass\n")
+    result = gate(project, "test_mine.py", "--junitxml=junit.xml", *selection)
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == FAILED
+    reason = "none of its 4 items was selected (-k, -m, --deselect, --lf or a hook)"
+    result.stdout.fnmatch_lines([f"UNJUDGED  {SUBJECT}*", f"FAILED {SUBJECT} - *"])
+    assert unjudged(project) == {"small::[first_stage-tasks-K6]": reason}
+    assert f"not judged: {reason}" in (project.path / "junit.xml").read_text()
+
+
+def test_nothing_selected_at_all_fails_as_tests_do(project: Project) -> None:
+    # Exit status 5, "no tests were collected", is often taken for a success.
+    assert project.run("-k", "nothing_matches").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert gate(project, "-k", "nothing_matches").ret == FAILED
+
+
+def test_lf_that_leaves_a_subject_out_fails(project: Project) -> None:
+    project.write("test_mine.py", "def test_bad(): assert 0\n")
+    gate(project, "test_mine.py").assert_outcomes(passed=4, failed=1)
+    project.write("test_mine.py", "def test_bad(): pass\n")
+    result = gate(project, "test_mine.py", "--lf")
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == FAILED
+    # What is told of a subject is no item, and is not remembered as one.
+    assert json.loads((project.path / ".pytest_cache/v/cache/lastfailed").read_text()) == {}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_some_criteria_of_each_subject_are_a_selection(project: Project, workers: tuple[str, ...]) -> None:
+    assert gate(project, "--reranker=oracle", "-k", "loc and not baseline", *workers).ret == 0
+
+
+def test_an_id_is_a_selection(project: Project) -> None:
+    assert gate(project, "--reranker=oracle", "small::loc[first_stage-tasks-K6]").ret == 0
+
+
+def test_each_subject_is_looked_at(project: Project) -> None:
+    assert gate(project, "--reranker=oracle", "-k", "oracle").ret == FAILED
+    assert list(unjudged(project)) == ["small::[first_stage-tasks-K6]"]
+
+
+def test_without_the_gate_a_selection_is_the_users_business(project: Project) -> None:
+    project.write("test_mine.py", "def test_good(): pass\n")
+    result = project.run("test_mine.py", "-m", "not invari", "--invari-json=r.json")
+    assert result.ret == 0
+    assert list(unjudged(project)) == ["small::[first_stage-tasks-K6]"]
+    result.stdout.no_fnmatch_line("*UNJUDGED*")
+
+
+MARKS = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name.startswith("gpi"):
+            item.add_marker(pytest.mark.{mark})
+"""
+SKIPS = """
+import pytest
+
+def pytest_runtest_{phase}(item):
+    if item.name.startswith("gpi"):
+        pytest.{outcome}("too slow")
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "workers"),
+    [
+        (MARKS.format(mark="skip(reason='too slow')"), ()),
+        (MARKS.format(mark="xfail(run=False, reason='too slow')"), ()),
+        (SKIPS.format(phase="setup", outcome="skip"), ()),
+        (SKIPS.format(phase="setup", outcome="skip"), ("-n2",)),
+        (SKIPS.format(phase="call", outcome="xfail"), ()),
+    ],
+    ids=["skip", "notrun", "setup", "workers", "call"],
+)
+def test_what_a_conftest_skips_fails(project: Project, hook: str, workers: tuple[str, ...]) -> None:
+    project.write("conftest.py", hook)
+    assert project.run().ret == 0
+    result = gate(project, *workers)
+    assert result.ret == FAILED
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes.get("failed", 0) + outcomes.get("errors", 0)) == (3, 1)
+    [found] = [each for each in report(project)["criteria"] if each["criterion"] == "gpi"]
+    assert found["verdict"] == "fail"
+    assert "too slow; what is skipped fails under --invari-strict" in found["reason"]
+
+
+def test_an_expected_failure_fails_under_the_gate_alone(project: Project) -> None:
+    project.write("conftest.py", MARKS.format(mark="xfail(reason='known')"))
+    plain = project.run("-k", "gpi or calls", reranker="input_order")
+    plain.assert_outcomes(passed=1, xfailed=1)
+    assert plain.ret == 0
+    result = gate(project, "-k", "gpi or calls", reranker="input_order")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["FAILED small::gpi* - 0.3*"])
+
+
+@pytest.mark.parametrize(("change", "workers"), [("del items[1:]", ()), ("items.clear()", ("-n2",))])
+def test_items_that_a_conftest_drops_are_a_selection_while_one_is_left(
+    project: Project, change: str, workers: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", f"def pytest_collection_modifyitems(items):\n    {change}\n")
+    assert gate(project, *workers).ret == ("clear" in change)
+
+
+REWRITES = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.when == "call":
+        {change}
+    return report
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--invari-strict",), ("-n2",)])
+@pytest.mark.parametrize(
+    "change",
+    ["report.outcome = 'passed'", "report.outcome, report.longrepr = 'skipped', ('here', 1, 'flaky')"],
+    ids=["passed", "skipped"],
+)
+def test_a_failing_verdict_stays_a_failure_whatever_a_hook_says(
+    project: Project, change: str, options: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", REWRITES.format(change=change))
+    result = project.run("-k", "gpi", *options, reranker="input_order")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAILED small::gpi* - 0.3*"])
+    assert result.ret == FAILED
+
+
+@pytest.mark.parametrize("options", [(), ("--invari-strict",), ("-n2",)])
+def test_nor_can_it_be_changed_on_its_way(project: Project, options: tuple[str, ...]) -> None:
+    project.write(
+        "conftest.py",
+        """
+        import pytest
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_logreport(report):
+            report.outcome = "passed"
+        """,
+    )
+    result = project.run("-k", "gpi", "--invari-json=r.json", *options, reranker="input_order")
+    assert result.ret == FAILED
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["UNJUDGED  small::gpi*a failing verdict*"])
+    assert "a failing verdict" in unjudged(project)["small::gpi[input_order-tasks-K6]"]
+
+
+TAKES_OVER = "def pytest_runtest_protocol(item):\n    return item.name.startswith('gpi') or None\n"
+EMPTIES = "def pytest_runtest_protocol(item):\n    if 'gpi' in item.name: item.runtest = lambda: None\n"
+
+
+@pytest.mark.parametrize(
+    ("hook", "workers"), [(TAKES_OVER, ()), (TAKES_OVER, ("-n2",)), (EMPTIES, ())], ids=["a", "b", "c"]
+)
+def test_an_item_that_judged_nothing_fails(project: Project, hook: str, workers: tuple[str, ...]) -> None:
+    project.write("conftest.py", f"import pytest\n@pytest.hookimpl(tryfirst=True)\n{hook}")
+    result = gate(project, *workers)
+    assert result.ret == FAILED
+    result.stdout.fnmatch_lines(["UNJUDGED  small::gpi*", "FAILED small::gpi*"])
+    assert list(unjudged(project)) == ["small::gpi[first_stage-tasks-K6]"]
+
+
+@pytest.mark.parametrize("option", ["--setup-only", "--setup-plan"])
+def test_a_run_that_only_sets_up_judges_nothing(project: Project, option: str) -> None:
+    assert gate(project, option).ret == FAILED
+
+
+def test_collecting_alone_is_no_run(project: Project) -> None:
+    assert gate(project, "--collect-only").ret == 0
+
+
+def test_a_hook_cannot_declare_success(project: Project) -> None:
+    project.write("conftest.py", "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n")
+    assert gate(project, reranker="input_order").ret == FAILED
+    assert gate(project, "-m", "not invari").ret == FAILED
+
+
+def test_leaving_early_is_no_success(project: Project) -> None:
+    leaves = "import pytest\n\ndef pytest_runtest_teardown():\n    pytest.exit('done', returncode=0)\n"
+    project.write("conftest.py", leaves)
+    assert gate(project).ret == FAILED
+    assert set(unjudged(project).values()) == {"it did not run to its end"}
+
+
+BASELINE_ONLY = """
+[suite]
+name = "small"
+baseline = "random"
+[profile.quick]
+datasets = ["tasks.jsonl"]
+k = 6
+views = 5
+[[criterion]]
+name = "loc_vs_baseline"
+metric = "loc"
+better_than = "baseline"
+"""
+
+
+def test_a_subject_whose_criteria_are_all_left_out_fails(project: Project) -> None:
+    project.write("small.invari.toml", BASELINE_ONLY)
+    assert project.run("--reranker=random").ret == 0
+    assert gate(project, "--reranker=random").ret == FAILED
+    reason = "every criterion is left out: loc_vs_baseline: random is itself the baseline"
+    assert unjudged(project) == {"small::[random-tasks-K6]": reason}
+    # With nothing else to check, it is refused before anything runs.
+    assert gate(project, reranker="random").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_suite_without_criteria_is_refused(project: Project) -> None:
+    project.write_suite("empty")
+    result = project.pytest("empty.invari.toml", "--reranker=first_stage", "--invari-strict")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *empty.invari.toml*criterion*"])
+
+
+@pytest.mark.parametrize("options", [("-x",), ("--maxfail=1",), ("-x", "-n2")])
+def test_what_a_stop_leaves_is_told_in_one_entry(project: Project, options: tuple[str, ...]) -> None:
+    result = gate(project, *options, reranker="input_order")
+    assert result.ret != 0
+    assert len(unjudged(project)) == 3
+    assert result.stdout.str().count("UNJUDGED") == 1
+
+
+def test_an_interruption_is_no_success_and_says_what_is_left(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("mine_stop.py", "def rank(context, texts):\n    raise KeyboardInterrupt\n")
+    asked = ("--invari-suite=small.invari.toml", "--reranker=mine_stop:rank", "--invari-json=r.json")
+    assert project.stopped(*asked, "--invari-strict") == pytest.ExitCode.INTERRUPTED
+    assert len(unjudged(project)) == 4
+    assert capsys.readouterr().out.count("UNJUDGED") == 1
+
+
+CRASHES = """
+import os, pathlib
+
+def rank(context, texts):
+    if {when}:
+        os._exit(0)
+    return [float(text.split()[-1]) for text in texts]
+"""
+
+
+def test_a_comparison_whose_worker_crashed_stays_missing(project: Project) -> None:
+    when = "pathlib.Path('armed').exists() and not (pathlib.Path('armed').unlink())"
+    project.write("mine_once.py", CRASHES.format(when=when))
+    chosen = ("-k", "calls", "--reranker=mine_once:rank")
+    assert project.run("--invari-save=base.json", *chosen, reranker=None).ret == 0
+    project.write("armed", "")
+    asked = ("--invari-compare=base.json", "-k", "calls and baseline", "--reranker=mine_once:rank")
+    result = project.run("-n2", "--invari-strict", "--invari-json=r.json", *asked, reranker=None)
+    assert result.ret == FAILED
+    [found] = report(project)["changes"]
+    assert found["outcome"] == "missing"
+    assert "crashed" in found["reason"]
+
+
+def test_what_no_worker_is_left_for_is_not_judged(project: Project) -> None:
+    project.write("mine_dead.py", CRASHES.format(when="True"))
+    result = gate(project, "-n1", "--max-worker-restart=0", reranker="mine_dead:rank")
+    assert result.ret != 0
+    [found] = report(project)["criteria"]
+    assert found["verdict"] == "fail"
+    assert "crashed" in found["reason"]
+    assert len(unjudged(project)) == 3
