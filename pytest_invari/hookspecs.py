@@ -6,7 +6,7 @@ that conftest when the plugin is switched off with ``-p no:invari``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +14,12 @@ import pytest
 if TYPE_CHECKING:
     from pytest_invari.metrics.custom import CustomMetric
 
-__all__ = ["pytest_invari_metrics", "pytest_invari_rerankers", "pytest_invari_update_report"]
+__all__ = [
+    "pytest_invari_criteria",
+    "pytest_invari_metrics",
+    "pytest_invari_rerankers",
+    "pytest_invari_update_report",
+]
 
 
 def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # type: ignore[empty-body]
@@ -56,6 +61,28 @@ def pytest_invari_metrics(config: pytest.Config) -> Mapping[str, CustomMetric]: 
         def pytest_invari_metrics(config):
             says = "how often the first item is another one"
             return {"top_moves": CustomMetric(top_moves, direction="lower", low=0, high=1, description=says)}
+    """
+
+
+def pytest_invari_criteria(config: pytest.Config) -> Mapping[str, Callable[..., None]]:  # type: ignore[empty-body]
+    """Name kinds of criteria for suites; called once, before a suite is read.
+
+    The function gets a study of what the suite has measured of one reranker, as the fixture ``invari`` gives
+    it, and the options that the suite gives it by the names of its parameters. It passes when it returns, and
+    fails with the message of an AssertionError. Names of several implementations are joined; a name given
+    twice is an error, and so is that of a built-in kind.
+
+    Example::
+
+        def stable_head(study, at_least=0.8):
+            study.assert_at_least("loc", at_least)
+            study.assert_at_most("exposure_deviation@1", 1 - at_least)
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_invari_criteria(config):
+            return {"stable_head": stable_head}
+
+    A suite then holds ``kind = "stable_head"`` and ``options = {at_least = 0.9}`` under ``[[criterion]]``.
     """
 
 

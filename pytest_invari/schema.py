@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pytest_invari.criteria.keys import Schema, table_schema
+from pytest_invari.criteria.keys import Key, Schema, table_schema
 from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
+    CRITERION_KINDS,
     DISTANCES,
     EXCLUDES,
     GOES_WITH,
     NAME,
     NEEDS,
+    OWN_KIND,
     PROFILE,
     PROFILE_EXCLUDES,
     PROFILE_NEEDS,
@@ -53,7 +55,7 @@ def suite_schema() -> Schema:
             "criterion": {
                 "description": meaning["criterion"],
                 "type": "array",
-                "items": {**criterion, "allOf": [*_rules_of_keys(), *_ranges()]},
+                "items": {**criterion, "required": ["name"], "allOf": [*_rules_of_kinds(), *_ranges()]},
                 "minItems": 1,
             },
         },
@@ -67,13 +69,33 @@ def suite_schema_text() -> str:
     return json.dumps(suite_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _rules_of_keys() -> Iterator[Schema]:
+def _rules_of_kinds() -> Iterator[Schema]:
     """Which keys of a criterion go together; if and then, because editors know no dependentRequired."""
-    yield {"oneOf": [{"required": [key]} for key in COMPARISONS]}
+    yield {"if": _is("metric"), "then": {"required": ["metric"], **_one_of(COMPARISONS)}}
+    for kind, keys in CRITERION_KINDS.items():
+        yield {"if": _is(kind), "then": _only(keys)}
+    own = {"properties": {"kind": {"not": {"enum": [*CRITERION_KINDS]}}}, "required": ["kind"]}
+    yield {"if": own, "then": _only(OWN_KIND)}
     for key, other in (GOES_WITH | NEEDS).items():
         yield {"if": {"required": [key]}, "then": {"required": [other]}}
     for key, other in EXCLUDES.items():
         yield {"not": {"required": [key, other]}}
+
+
+def _is(kind: str) -> Schema:
+    """Whether a criterion is of this kind, which is metric without the key."""
+    needed: Schema = {} if kind == "metric" else {"required": ["kind"]}
+    return {"properties": {"kind": {"const": kind}}, **needed}
+
+
+def _one_of(keys: Sequence[str]) -> Schema:
+    return {"oneOf": [{"required": [key]} for key in keys]}
+
+
+def _only(keys: Sequence[Key]) -> Schema:
+    """None of the keys of other kinds."""
+    others = [key.name for key in CRITERION if key not in keys]
+    return {"properties": dict.fromkeys(others, False)}
 
 
 def _rules_of_profiles() -> Iterator[Schema]:

@@ -16,6 +16,8 @@ from itertools import combinations, pairwise, permutations
 __all__ = ["LEAST_CALLS", "Order", "Rank", "Witness", "find_witness"]
 
 Order = tuple[str, ...]
+_Pair = tuple[Order, Order]
+
 Rank = Callable[[Order], Order | None]
 """From the ids of some candidates in the order shown to the same ids, best first; None where that failed."""
 
@@ -45,6 +47,12 @@ class Witness:
     is_smallest: bool
     calls: int
 
+    @classmethod
+    def of(cls, orders: _Pair, rankings: _Pair, *, is_smallest: bool = False, calls: int = 0) -> Witness:
+        """The witness that two different rankings are, with the first preference that flips."""
+        preferred, other = _flipped(*rankings)
+        return cls(orders, rankings, preferred, other, is_smallest, calls)
+
     @property
     def is_noise(self) -> bool:
         """Whether one and the same order was ranked in two ways."""
@@ -54,9 +62,6 @@ class Witness:
     def moved(self) -> int:
         """The number of positions at which the two orders differ."""
         return sum(one != other for one, other in zip(*self.orders, strict=True))
-
-
-_Pair = tuple[Order, Order]
 
 
 def find_witness(
@@ -74,8 +79,9 @@ def find_witness(
         rank: called at most *max_calls* times, never twice with one order but to see whether it repeats.
         first: an order of the ids.
         second: another order of the same ids, or the same one, to see whether its ranking repeats.
-        max_calls: ``LEAST_CALLS`` at least; when they are used up, the smallest witness so far is returned.
-        known: rankings of the two orders, where these were asked before.
+        max_calls: ``LEAST_CALLS`` at least, unless both orders are *known*; when they are used up, the
+            smallest witness so far is returned.
+        known: rankings of the two orders, and others, where these were asked before.
 
     Returns:
         None when the two are ranked alike, or not at all.
@@ -83,10 +89,11 @@ def find_witness(
     Raises:
         ValueError: fewer calls, or orders of different ids.
     """
-    if max_calls < LEAST_CALLS or sorted(first) != sorted(second):
+    pair = (tuple(first), tuple(second))
+    are_known = known is not None and all(order in known for order in pair)
+    if max_calls < (0 if are_known else LEAST_CALLS) or sorted(first) != sorted(second):
         raise ValueError(f"a witness takes at least {LEAST_CALLS} calls, and two orders of the same ids")
     search = _Search(rank, max_calls, known or {})
-    pair = (tuple(first), tuple(second))
     for order in pair:
         if search.repeats_otherwise(order):
             return search.noise(order)
@@ -220,8 +227,7 @@ class _Search:
         return self._made((order, order), (self._certain(order), again), is_smallest=False)
 
     def _made(self, orders: _Pair, rankings: _Pair, is_smallest: bool) -> Witness:
-        preferred, other = _flipped(*rankings)
-        return Witness(orders, rankings, preferred, other, is_smallest, self.calls)
+        return Witness.of(orders, rankings, is_smallest=is_smallest, calls=self.calls)
 
     def _certain(self, order: Order) -> Order:
         ranking = self.ranking(order)

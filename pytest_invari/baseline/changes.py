@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from pytest_invari.criteria.checks import AT_BASELINE, Check, Expansion, LeftOut
-from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.errors import InvariError
 
 __all__ = ["Change", "entry_id", "reported", "with_changes"]
@@ -15,6 +15,7 @@ __all__ = ["Change", "entry_id", "reported", "with_changes"]
 class Change(Check):
     """The metric of a check, compared with its stored values; it may be worse by ``margin``."""
 
+    criterion: MetricCriterion
     margin: float = 0.0
 
     @property
@@ -36,21 +37,21 @@ def with_changes(expansion: Expansion, margin: float | None) -> Expansion:
     changes: dict[str, Change] = {}
     left_out = list(expansion.left_out)
     for check in (*expansion.checks, *_reports(expansion)):
+        if reason := check.criterion.why_not_stored:
+            name = f"{check.criterion.name}{AT_BASELINE}"
+            left_out.append(LeftOut(check.suite.name, name, check.subject, reason))
+            continue
+        assert isinstance(check.criterion, MetricCriterion)
         # Only the reranker under test is compared, so that another baseline need not be loaded.
         values = {each.name: getattr(check, each.name) for each in fields(Check)} | {"baseline": None}
         allowed = check.criterion.regression_margin if margin is None else margin
         change = Change(**values, margin=allowed)
-        if check.criterion.metric.kind == "analysis":
-            reason = "a finding of an analysis has no value for each query"
-            name = f"{check.criterion.name}{AT_BASELINE}"
-            left_out.append(LeftOut(check.suite.name, name, check.subject, reason))
-        elif change.id in changes:
+        if change.id in changes:
             raise InvariError(
                 f"{check.criterion.place}: criterion {check.criterion.name!r} has the name of a metric under "
                 "report; rename it"
             )
-        else:
-            changes[change.id] = change
+        changes[change.id] = change
     return replace(expansion, changes=tuple(changes.values()), left_out=tuple(left_out))
 
 
@@ -63,8 +64,12 @@ def reported(check: Check) -> list[Check]:
         replace(
             check,
             baseline=None,
-            criterion=Criterion(
-                metric.name, metric, "at_least", metric.low, check.suite.place("suite", "report")
+            criterion=MetricCriterion(
+                name=metric.name,
+                place=check.suite.place("suite", "report"),
+                metric=metric,
+                comparison="at_least",
+                value=metric.low,
             ),
         )
         for metric in check.suite.report
@@ -74,11 +79,12 @@ def reported(check: Check) -> list[Check]:
 
 def entry_id(check: Check) -> str:
     """By what a metric of a subject is known in a baseline: ``recsys26::loc[sgs-movielens_small-K10]``."""
-    return f"{check.suite.name}::{check.criterion.metric.name}[{check.subject}]"
+    [metric] = check.criterion.metrics
+    return f"{check.suite.name}::{metric.name}[{check.subject}]"
 
 
 def _reports(expansion: Expansion) -> list[Check]:
     """The reported metrics of each subject that no criterion of it measures."""
     subjects = {(check.suite.name, check.subject): check for check in expansion.checks}
-    measured = {entry_id(check) for check in expansion.checks}
+    measured = {entry_id(check) for check in expansion.checks if check.criterion.metrics}
     return [each for check in subjects.values() for each in reported(check) if entry_id(each) not in measured]

@@ -113,9 +113,11 @@ class Gate:
         from pytest_invari.baseline.comparison import values_of
 
         for each in (check, *reported(check)):
-            name, metric = entry_id(each), each.criterion.metric
+            if each.criterion.why_not_stored:
+                continue
+            name, [metric] = entry_id(each), each.criterion.metrics
             measured = None if name in self._given else self._bench.measured(each)
-            if measured is None or isinstance(measured, str) or metric.kind == "analysis":
+            if measured is None or isinstance(measured, str):
                 continue
             self._given.add(name)
             made = self._made(each, measured.tasks)
@@ -151,7 +153,7 @@ class Gate:
             "plan.queries": self._tasks[subject]["queries"],
             "plan.k": plan.k,
             "plan.bank": " ".join(plan.bank),
-            **_function(check.criterion.metric),
+            **{key: value for metric in check.criterion.metrics for key, value in _function(metric).items()},
             **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
         }
 

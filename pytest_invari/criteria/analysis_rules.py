@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.errors import InvariError
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import Criterion
     from pytest_invari.criteria.suite import Profile, Suite
 
 __all__ = ["require_analysable"]
@@ -23,18 +23,19 @@ def require_analysable(suite: Suite) -> None:
             any instability by algebra (P2), and the profile does not allow that.
     """
     for profile in suite.profiles.values():
-        findings = [each for each in suite.criteria if each.metric.analysis and _applies(each, profile)]
+        findings = [each for each in _findings(suite) if not each.profiles or profile.name in each.profiles]
         for criterion in findings:
             _require_sound(criterion, profile, suite)
         if findings or suite.analyses:
             _require_design(suite, profile, findings)
 
 
-def _applies(criterion: Criterion, profile: Profile) -> bool:
-    return not criterion.profiles or profile.name in criterion.profiles
+def _findings(suite: Suite) -> list[MetricCriterion]:
+    criteria = [each for each in suite.criteria if isinstance(each, MetricCriterion)]
+    return [each for each in criteria if each.metric.analysis]
 
 
-def _require_sound(criterion: Criterion, profile: Profile, suite: Suite) -> None:
+def _require_sound(criterion: MetricCriterion, profile: Profile, suite: Suite) -> None:
     name = criterion.metric.name
     where = f"{criterion.place}: criterion {criterion.name!r}"
     if criterion.is_relative:
@@ -50,7 +51,7 @@ def _require_sound(criterion: Criterion, profile: Profile, suite: Suite) -> None
         )
 
 
-def _require_design(suite: Suite, profile: Profile, findings: Iterable[Criterion]) -> None:
+def _require_design(suite: Suite, profile: Profile, findings: Iterable[MetricCriterion]) -> None:
     if not (profile.bank and profile.probe and profile.target):
         asked = next((f"criterion {each.name!r} ({each.place})" for each in findings), "analyses")
         raise InvariError(

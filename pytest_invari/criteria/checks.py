@@ -253,8 +253,8 @@ def _require_whole_bank(suite: Suite, profile: Profile, settings: Settings) -> N
 def _complete(check: Check, settings: Settings) -> Check:
     """The check with its baseline, once its metric is known to fit the lists."""
     criterion, k = check.criterion, check.plan.k
-    top = criterion.metric.top
-    if top is not None and top > k:
+    top = max((metric.top or 0 for metric in criterion.metrics), default=0)
+    if top > k:
         where = f"criterion {criterion.name!r} ({criterion.place}) looks at the top {top}"
         if settings.k:
             raise InvariError(f"--invari-k={k}: {where}; give at least {top}")

@@ -1,16 +1,18 @@
-"""Criteria and verdicts: a metric with a bound, judged on the whole interval and not on the estimate."""
+"""Criteria and verdicts; that of a metric with a bound goes by the whole interval and not by the estimate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_invari.errors import counted
+from pytest_invari.errors import InvariError, counted
 
 if TYPE_CHECKING:
+    from pytest_invari.criteria.evidence import Evidence
     from pytest_invari.metrics import Metric
     from pytest_invari.statistics import Interval
 
@@ -20,6 +22,7 @@ __all__ = [
     "Criterion",
     "Judgement",
     "Limit",
+    "MetricCriterion",
     "Place",
     "Verdict",
     "decide",
@@ -61,33 +64,132 @@ class Limit:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """One demand of a suite.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion(ABC):
+    """One demand of a suite, of whichever kind; a kind knows what it judges by and how.
 
-    ``value`` is the bound (of ``at_least``, ``at_most``; the text "k" stands for the list length), the
-    margin (of ``not_worse_than``) or the least improvement (of ``better_than``). ``baseline`` names the
-    other reranker of the latter two. ``profiles``, where given, are the only ones it belongs to.
-    ``needs_views`` is the least number of views, ``only_at_views`` the only one, that the bound is meant for.
-    ``regression_margin`` is how much worse than a stored baseline the metric may be.
+    ``profiles``, where given, are the only ones it belongs to. ``needs_views`` is the least number of views,
+    ``only_at_views`` the only one, that the demand is meant for.
     """
 
     name: str
-    metric: Metric
-    comparison: Comparison
-    value: float | Literal["k"]
     place: Place
-    baseline: str = ""
     why: str = ""
     profiles: tuple[str, ...] = ()
     needs_views: int = 0
     only_at_views: int = 0
-    regression_margin: float = 0.0
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What a suite calls the kind."""
+
+    @abstractmethod
+    def demand(self, k: int, baseline: str) -> str:
+        """What is asked of lists of *k*, for people; *baseline* is what the other reranker is called."""
+
+    @abstractmethod
+    def judged(self, evidence: Evidence) -> Judgement:
+        """The verdict by itself on what was measured."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics whose figures it looks at, as far as a suite says it."""
+        return ()
+
+    @property
+    def baseline(self) -> str:
+        """The reranker that it compares with; empty where it compares with none."""
+        return ""
 
     @property
     def is_relative(self) -> bool:
         """Whether the figure is the subject's difference from a baseline."""
+        return False
+
+    @property
+    def judges_failures(self) -> bool:
+        """Whether it sees by itself to rankings that failed, also where a failure fails all others."""
+        return False
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether judging may take rankings besides the measured ones."""
+        return False
+
+    @property
+    def why_not_stored(self) -> str:
+        """Why a baseline holds nothing of it; empty where it does."""
+        return f"kind {self.kind} has no value for each query"
+
+    def bound(self, k: int) -> float:
+        """The number that the figure is held against; NaN where there is none."""
+        return math.nan
+
+    def facts(self) -> dict[str, str]:
+        """What the reports say of the criterion besides its name, by the names of their keys."""
+        return {"kind": self.kind}
+
+    def left_out_because(self, profile: str, views: int) -> str:
+        """Why a run with this profile and number of views cannot judge it, or the empty text."""
+        if self.profiles and profile not in self.profiles:
+            return f"it belongs to profile {' and '.join(self.profiles)}, not {profile}"
+        if views < self.needs_views:
+            return f"its bound needs {self.needs_views} views of each query; this run has {views}"
+        if self.only_at_views and views != self.only_at_views:
+            return f"its bound is for exactly {self.only_at_views} views of each query; this run has {views}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricCriterion(Criterion):
+    """A metric and one bound.
+
+    ``value`` is the bound (of ``at_least``, ``at_most``; the text "k" stands for the list length), the
+    margin (of ``not_worse_than``) or the least improvement (of ``better_than``). ``baseline`` names the
+    other reranker of the latter two. ``regression_margin`` is how much worse than a stored baseline the
+    metric may be.
+    """
+
+    metric: Metric
+    comparison: Comparison
+    value: float | Literal["k"]
+    baseline: str = ""
+    regression_margin: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """See :class:`Criterion`."""
+        return "metric"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """See :class:`Criterion`."""
+        return (self.metric,)
+
+    @property
+    def is_relative(self) -> bool:
+        """See :class:`Criterion`."""
         return self.comparison in ("not_worse_than", "better_than")
+
+    @property
+    def judges_failures(self) -> bool:
+        """See :class:`Criterion`."""
+        return self.metric.family == "invalid_view_rate"
+
+    @property
+    def why_not_stored(self) -> str:
+        """See :class:`Criterion`."""
+        is_finding = self.metric.kind == "analysis"
+        return "a finding of an analysis has no value for each query" if is_finding else ""
+
+    def bound(self, k: int) -> float:
+        """See :class:`Criterion`."""
+        return self.limit(k).value
+
+    def facts(self) -> dict[str, str]:
+        """See :class:`Criterion`."""
+        return {"kind": self.kind, "metric": self.metric.name, "comparison": self.comparison}
 
     def limit(self, k: int) -> Limit:
         """What the interval must keep to for lists of *k* candidates.
@@ -104,15 +206,35 @@ class Criterion:
             return Limit("at_least", improvement, strict)
         return Limit("at_most", -improvement + 0.0, strict)
 
-    def left_out_because(self, profile: str, views: int) -> str:
-        """Why a run with this profile and number of views cannot judge it, or the empty text."""
-        if self.profiles and profile not in self.profiles:
-            return f"it belongs to profile {' and '.join(self.profiles)}, not {profile}"
-        if views < self.needs_views:
-            return f"its bound needs {self.needs_views} views of each query; this run has {views}"
-        if self.only_at_views and views != self.only_at_views:
-            return f"its bound is for exactly {self.only_at_views} views of each query; this run has {views}"
-        return ""
+    def demand(self, k: int, baseline: str) -> str:
+        """What is asked, with its bound: ``loc must be at least 0.75``."""
+        limit = self.limit(k)
+        side = "at least" if limit.side == "at_least" else "at most"
+        if limit.strict:
+            side = "above" if limit.side == "at_least" else "below"
+        whose = f" minus {baseline}'s" if self.is_relative else ""
+        return f"{self.metric.name}{whose} must be {side} {limit.value:g}"
+
+    def judged(self, evidence: Evidence) -> Judgement:
+        """See :class:`Criterion` and :func:`judge`."""
+        measured, name = evidence.measured, self.metric.name
+        try:
+            interval = (
+                measured.interval(name)
+                if evidence.baseline is None
+                else measured.difference(evidence.baseline, name)
+            )
+        except InvariError as error:
+            return Judgement("fail", self.bound(evidence.k), reason=f"nothing measured: {error}")
+        return judge(
+            self,
+            interval,
+            k=evidence.k,
+            min_queries=evidence.min_queries,
+            max_undefined=evidence.max_undefined,
+            excused=measured.excused(name),
+            note=measured.analyses.note(self.metric) if self.metric.kind == "analysis" else evidence.faults,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +245,9 @@ class Judgement:
     suggest, or why there are none. ``n_needed`` estimates the number of queries that would decide,
     and ``detectable`` is the distance from the bound that as many queries as now decide in 80 of 100 runs.
     ``p_fail`` is the p-value of failing. Both are NaN without an interval.
+
+    A kind whose finding is no interval says it in words: ``figure`` opens the line, ``lines`` may follow it,
+    and ``details`` are the same as plain values, for programs.
     """
 
     verdict: Verdict
@@ -136,6 +261,9 @@ class Judgement:
     reason: str = ""
     detectable: float = math.nan
     p_fail: float = math.nan
+    figure: str = ""
+    lines: Sequence[str] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_measured(self) -> bool:
@@ -167,7 +295,7 @@ def decide(low: float, high: float, limit: Limit) -> Verdict:
 
 
 def judge(
-    criterion: Criterion,
+    criterion: MetricCriterion,
     interval: Interval,
     *,
     k: int,

@@ -23,6 +23,7 @@ __all__ = [
     "Key",
     "Kind",
     "Number",
+    "Options",
     "Schema",
     "Several",
     "Text",
@@ -68,7 +69,7 @@ class Key:
 
     def schema(self) -> Schema:
         """The key's own part of the table's JSON Schema."""
-        has_default = self.default is not REQUIRED and self.default not in (None, "", ())
+        has_default = self.default is not REQUIRED and self.default not in (None, "", (), {})
         return {
             "description": self.description,
             **self.kind.schema(),
@@ -221,6 +222,29 @@ class Several:
         """See :class:`Kind`."""
         one = self.kind.schema()
         return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A table of texts, numbers and ``true`` or ``false``, and lists of these."""
+
+    def read(self, name: str, value: object) -> dict[str, Any]:
+        """See :class:`Kind`."""
+        if not isinstance(value, dict):
+            raise _wrong(name, f"a table, as in {name} = {{at_least = 0.8}}", value)
+        for key, one in value.items():
+            for each in one if isinstance(one, list) else [one]:
+                if not isinstance(each, bool | int | float | str):
+                    raise _wrong(f"{name}.{key}", "a text, a number, true or false, or a list of these", each)
+        return value
+
+    def schema(self) -> Schema:
+        """See :class:`Kind`."""
+        plain: Schema = {"type": ["string", "number", "boolean"]}
+        return {
+            "type": "object",
+            "additionalProperties": {"anyOf": [plain, {"type": "array", "items": plain}]},
+        }
 
 
 def shown(value: object, most: int = 60) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.analysis_rules import require_analysable
-from pytest_invari.criteria.criterion import Comparison, Criterion, Place
+from pytest_invari.criteria.criterion import Criterion, Place
+from pytest_invari.criteria.criterion_tables import read_criterion
+from pytest_invari.criteria.custom_criterion import NO_KINDS, CustomKinds
 from pytest_invari.criteria.keys import shown
 from pytest_invari.criteria.suite_keys import (
-    COMPARISONS,
     CRITERION,
-    EXCLUDES,
-    GOES_WITH,
     NAME,
-    NEEDS,
     PROFILE,
     PROFILE_EXCLUDES,
     PROFILE_NEEDS,
@@ -114,26 +111,26 @@ def packaged_suites() -> dict[str, Path]:
     return {path.name.removesuffix(".toml"): path for path in sorted(folder.glob("*.toml"))}
 
 
-def find_suite(name: str) -> Suite:
-    """Read the packaged suite called *name*, or the suite in the file *name*.
+def find_suite(name: str, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+    """Read the packaged suite called *name*, or the suite in the file *name*, as :func:`read_suite` does.
 
     Raises:
         InvariError: there is no such suite or file, or it has a mistake in it.
     """
     packaged = packaged_suites()
     if name in packaged:
-        return read_suite(packaged[name])
+        return read_suite(packaged[name], own_kinds)
     if name.endswith(".toml") or "/" in name or "\\" in name:
         path = Path(os.path.expanduser(name))
         if not os.path.isfile(path):
             what = "that is a folder" if os.path.isdir(path) else "there is no such file"
             raise InvariError(f"suite {name!r}: {what}")
-        return read_suite(path)
+        return read_suite(path, own_kinds)
     raise unknown_name("suite", name, packaged)
 
 
-def read_suite(path: Path) -> Suite:
-    """Read and check a suite file.
+def read_suite(path: Path, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+    """Read and check a suite file; *own_kinds* are those of criteria that hooks name.
 
     Raises:
         InvariError: file, line and key of the mistake, what was found and what was meant.
@@ -154,7 +151,7 @@ def read_suite(path: Path) -> Suite:
         sha256=hashlib.sha256(document.text.encode()).hexdigest(),
         profiles=profiles,
         default_profile=default,
-        criteria=_read_criteria(document, profiles),
+        criteria=_read_criteria(document, profiles, own_kinds),
         document=document,
         **values,
     )
@@ -207,7 +204,9 @@ def _require_views(table: Table, values: Mapping[str, Any]) -> None:
         )
 
 
-def _read_criteria(document: Document, profiles: Mapping[str, Profile]) -> tuple[Criterion, ...]:
+def _read_criteria(
+    document: Document, profiles: Mapping[str, Profile], own_kinds: CustomKinds
+) -> tuple[Criterion, ...]:
     tables = document.data["criterion"]
     if not isinstance(tables, list) or not tables:
         raise document.error(("criterion",), "criteria are written [[criterion]], with two brackets")
@@ -216,7 +215,7 @@ def _read_criteria(document: Document, profiles: Mapping[str, Profile]) -> tuple
         name = values.get("name") if isinstance(values, dict) else None
         what = f"criterion {shown(name) if isinstance(name, str) else index + 1}"
         table = Table(document, ("criterion", index), what, CRITERION)
-        criterion = _read_criterion(table)
+        criterion = read_criterion(table, own_kinds)
         _require_fit(criterion, table, profiles)
         for other in criteria:
             if other.name == criterion.name and _share_a_profile(other, criterion):
@@ -226,79 +225,19 @@ def _read_criteria(document: Document, profiles: Mapping[str, Profile]) -> tuple
     return tuple(criteria)
 
 
-def _read_criterion(table: Table) -> Criterion:
-    values = table.read()
-    comparison = _read_comparison(table)
-    bound = {key: values.pop(key) for key in (*COMPARISONS, *GOES_WITH)}
-    metric: Metric = values["metric"]
-    value: Any
-    if comparison == "not_worse_than" or comparison == "better_than":
-        key = "margin" if comparison == "not_worse_than" else "by"
-        baseline, value = bound[comparison], bound[key]
-        _require_distance(table, key, value, metric)
-    else:
-        baseline, value = "", bound[comparison]
-        _require_bound(table, comparison, value, metric)
-    if "regression_margin" in table:
-        _require_distance(table, "regression_margin", values["regression_margin"], metric)
-    return Criterion(
-        comparison=comparison,
-        value=value,
-        baseline=baseline,
-        place=Place(table.document.path, table.line),
-        **values,
-    )
-
-
-def _read_comparison(table: Table) -> Comparison:
-    """The one comparison of a criterion, with the keys that go with it and no others."""
-    given = [key for key in COMPARISONS if key in table]
-    if len(given) > 1:
-        raise table.error(given[1], f"{' and '.join(given)} are both given; a criterion has one bound")
-    if not given:
-        raise table.error("", f"it has no bound; give one of {', '.join(COMPARISONS)}")
-    for key, comparison in GOES_WITH.items():
-        if key in table and comparison not in table:
-            raise table.error(key, f"{key} goes with {comparison}, not with {given[0]}")
-    for comparison, key in NEEDS.items():
-        if comparison in table and key not in table:
-            raise table.error(comparison, f"{comparison} needs {key} beside it")
-    for key, other in EXCLUDES.items():
-        if key in table and other in table:
-            raise table.error(key, f"{key} leaves nothing for {other} to say; give one of them")
-    return given[0]
-
-
-def _require_bound(table: Table, key: str, value: float | str, metric: Metric) -> None:
-    """Refuse a bound that no value of the metric can meet or that every value meets."""
-    reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
-    if isinstance(value, str):
-        if math.isfinite(metric.high):
-            raise table.error(key, f'{key} = "{value}", the list length, cannot be meant: {reaches}')
-    elif not metric.low <= value <= metric.high:
-        raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
-    elif value == (metric.low if key == "at_least" else metric.high):
-        raise table.error(key, f"{key} = {value:g} demands nothing: {reaches}")
-
-
-def _require_distance(table: Table, key: str, value: float, metric: Metric) -> None:
-    """Refuse a difference that two values of the metric cannot have."""
-    if value >= metric.high - metric.low:
-        reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
-        raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
-
-
 def _require_fit(criterion: Criterion, table: Table, profiles: Mapping[str, Profile]) -> None:
     """Refuse a criterion of an unknown profile, or of one whose lists are shorter than its metric's top."""
     for name in criterion.profiles:
         if name not in profiles:
             raise table.error("profiles", str(unknown_name("profile", name, profiles)))
     for profile in profiles.values():
-        top, shortest = criterion.metric.top, min(profile.k)
-        if top is None or top <= shortest or criterion.left_out_because(profile.name, profile.views):
+        if criterion.left_out_because(profile.name, profile.views):
             continue
-        what = f"metric {criterion.metric.name!r} looks at the top {top}"
-        raise table.error("metric", f"{what}, but profile {profile.name!r} has lists of {shortest}")
+        shortest = min(profile.k)
+        for metric in criterion.metrics:
+            if (metric.top or 0) > shortest:
+                what = f"metric {metric.name!r} looks at the top {metric.top}"
+                raise table.error("metric", f"{what}, but profile {profile.name!r} has lists of {shortest}")
 
 
 def _beside(suite: Path, dataset: str) -> str:

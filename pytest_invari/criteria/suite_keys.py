@@ -17,12 +17,14 @@ from pytest_invari.criteria.keys import (
     Flag,
     Key,
     Number,
+    Options,
     Schema,
     Several,
     Text,
     Whole,
     shown,
 )
+from pytest_invari.criteria.witness_criterion import MAX_CALLS
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Method, OnFailure, Ties
 from pytest_invari.measure.views import CANONICAL
@@ -37,11 +39,13 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPARISONS",
     "CRITERION",
+    "CRITERION_KINDS",
     "DISTANCES",
     "EXCLUDES",
     "GOES_WITH",
     "NAME",
     "NEEDS",
+    "OWN_KIND",
     "PROFILE",
     "PROFILE_EXCLUDES",
     "PROFILE_NEEDS",
@@ -134,7 +138,7 @@ class ViewWords:
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "suite": ("[suite]", "what holds for the whole suite"),
     "profile": ("[profile.NAME]", "how much is measured on which data, under a name of its own"),
-    "criterion": ("[[criterion]]", "what is demanded: a metric and one bound"),
+    "criterion": ("[[criterion]]", "what is demanded: as a rule a metric and one bound"),
 }
 """The parts of a suite file, each with its form in TOML and its meaning."""
 
@@ -240,8 +244,18 @@ PROFILE_EXCLUDES: Mapping[str, str] = {
 _BOUND = Bound("k", "the list length")
 _BASELINE = f'; "{BASELINE}" is that of [suite]'
 
-CRITERION = (
+_HEAD = (
     Key("name", NAME, "what the criterion is called in test ids"),
+    Key(
+        "kind",
+        Text(r"[A-Za-z_][\w.-]*", "the name of a kind"),
+        "what kind of demand it is: metric (a metric and one bound), witness (no ranking depends on the "
+        "order), or one that a hook pytest_invari_criteria names",
+        "metric",
+    ),
+)
+
+_METRIC = (
     Key("metric", MetricWord(), "what is measured; @ is followed by the length of the top"),
     Key("at_least", _BOUND, 'the metric must be at least this; "k" is the list length', None),
     Key("at_most", _BOUND, 'the metric must be at most this; "k" is the list length', None),
@@ -255,11 +269,37 @@ CRITERION = (
         "how much worse than a stored baseline is still no regression, for --invari-compare",
         0.0,
     ),
+)
+
+_WITNESS = (
+    Key(
+        "max_calls",
+        Whole(0),
+        "the most further rankings that make a witness smaller; 0 shows two of the measured ones",
+        MAX_CALLS,
+    ),
+)
+
+_OWN = (Key("options", Options(), "what the function of the kind is called with, by its parameters", {}),)
+
+_TAIL = (
     Key("why", Text(), "where the bound comes from; shown when the criterion fails", ""),
     Key("profiles", Several(NAME), "the only profiles that it belongs to; all without it", ()),
     Key("needs_views", Whole(0), "left out of a run with fewer views than this", 0),
     Key("only_at_views", Whole(0), "left out of a run with another number of views than this", 0),
 )
+
+CRITERION = (*_HEAD, *_METRIC, *_WITNESS, *_OWN, *_TAIL)
+"""The keys of criteria of all kinds."""
+
+CRITERION_KINDS: Mapping[str, tuple[Key, ...]] = {
+    "metric": (*_HEAD, *_METRIC, *_TAIL),
+    "witness": (*_HEAD, *_WITNESS, *_TAIL),
+}
+"""The kinds of criteria that need no hook, and their keys."""
+
+OWN_KIND = (*_HEAD, *_OWN, *_TAIL)
+"""The keys of a kind that a hook names."""
 
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 """The keys of a criterion of which it has exactly one."""

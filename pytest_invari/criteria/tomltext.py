@@ -98,6 +98,10 @@ class Table:
         """
         return {key.name: self._value(key) for key in self.keys}
 
+    def value(self, name: str) -> Any:
+        """The value of one declared key, as :meth:`read` has it."""
+        return next(self._value(key) for key in self.keys if key.name == name)
+
     def convert(self, kind: Kind, name: str, value: object) -> Any:
         """A *value* that belongs to *name* as its *kind* reads it.
 

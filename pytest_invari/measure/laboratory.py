@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,10 +12,12 @@ from pytest_invari.blinding import blind_ids
 from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
-from pytest_invari.measure.observe import Observation, as_shown, observe, stored
+from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.measure.views import View
 from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
+from pytest_invari.progress import bar
+from pytest_invari.protocol import rank_all
 from pytest_invari.records.folder import Record, RecordFolder
 from pytest_invari.records.manifest import (
     Manifest,
@@ -28,12 +30,14 @@ from pytest_invari.records.manifest import (
 from pytest_invari.redaction import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from pytest_invari.data.tasks import Task
     from pytest_invari.lookup.registry import Registry, RerankerSpec
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.observe import Key
     from pytest_invari.protocol import Reranker
+    from pytest_invari.witness import Order, Rank
 
 __all__ = ["Laboratory", "Plan", "Subject"]
 
@@ -56,6 +60,7 @@ class Laboratory:
         replay: take every ranking from *records*; nothing is built and no model is loaded.
         retry_failed: rank again what *records* hold as failed.
         show_progress: None shows bars except in workers of pytest-xdist.
+        shared: loaded models, where other laboratories shall have the same.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Laboratory:
         *,
         retry_failed: bool = False,
         show_progress: bool | None = None,
+        shared: dict[object, object] | None = None,
     ) -> None:
         if replay and records is None:
             raise InvariError("a replay needs the folder of the records")
@@ -76,7 +82,7 @@ class Laboratory:
         self._is_replay = replay
         self._retry_failed = retry_failed
         self._show = show_progress
-        self._shared: dict[object, object] = {}
+        self._shared: dict[object, object] = {} if shared is None else shared
         self._tasks: dict[_Lists, TaskSet] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._built: dict[_Shown, Reranker] = {}
@@ -126,6 +132,11 @@ class Laboratory:
         if not self._is_replay:
             plan.require_orders(self.tasks(plan))
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether every ranking is taken from records."""
+        return self._is_replay
+
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""
         key = _shown(spec, plan)
@@ -161,6 +172,25 @@ class Laboratory:
         if self._is_replay:
             return self._replayed[_shown(spec, plan)][0].manifest.reranker
         return flatten(fingerprint_of(self._reranker(spec, plan), spec.label))
+
+    @contextmanager
+    def asking(self, spec: RerankerSpec, plan: Plan, task: Task, most: int) -> Iterator[Rank]:
+        """Have a measured reranker rank some candidates of one query, in any order, up to *most* times.
+
+        Nothing of it is recorded: records hold whole lists.
+        """
+        from pytest_invari.measure.measured import VALID
+
+        reranker = self._reranker(spec, plan)
+        what = f"{without_secrets(spec.label)}, query {task.query_id!r} in other orders"
+        with bar(most, what, unit="view", show=self._show) as progress:
+
+            def rank(shown: Order) -> Order | None:
+                [ranking] = rank_all(reranker, [request_for(task, View("", shown))])
+                progress.advance()
+                return tuple(ranking.order) if ranking.status in VALID else None
+
+            yield rank
 
     def _check_kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> None:
         """Read all that a run may go on from: damage is told before anything is ranked.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
     from pytest_invari.statistics import Interval, PooledCounts
 
-__all__ = ["Failure", "Measured", "Pooled", "Regions"]
+__all__ = ["Failure", "Measured", "Pooled", "Regions", "is_valid"]
 
 FAILED_VIEWS = "failed_views"
 NOT_REPEATED = "not_repeated"
@@ -108,7 +108,7 @@ class Measured:
         self.repeats = tuple(repeats)
         self.query_ids = tuple(task.query_id for task in tasks.tasks)
         self.failures = [
-            Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not _is_valid(seen)
+            Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not is_valid(seen)
         ]
         self._by_query: dict[str, list[Observation]] = {query_id: [] for query_id in self.query_ids}
         # By name, so that a metric which takes the views in halves has them in one order.
@@ -146,17 +146,32 @@ class Measured:
         """The measured queries, grouped by their number of valid views."""
         grouped: dict[int, list[Member]] = {}
         for place, task in enumerate(self.tasks.tasks):
-            usable = self._usable(self._by_query[task.query_id])
+            usable = self.usable(task.query_id)
             if usable:
                 arrays = query_arrays(
                     task.query_id,
                     [seen.shown for seen in usable],
-                    [self._order(seen) for seen in usable],
-                    [seen.ranking.scores if _is_valid(seen) else None for seen in usable],
+                    [self.order_of(seen) for seen in usable],
+                    [seen.ranking.scores if is_valid(seen) else None for seen in usable],
                 )
                 labels = np.array([_labels(seen, arrays.ids) for seen in usable], np.int16)
                 grouped.setdefault(len(usable), []).append(Member(place, task, arrays, labels))
         return tuple(self._block(grouped[views]) for views in sorted(grouped))
+
+    def usable(self, query_id: str) -> list[Observation]:
+        """The views of a query that count; none when the query has no value."""
+        seen = self._by_query[query_id]
+        valid = [each for each in seen if is_valid(each)]
+        if self.plan.on_failure == "random" or len(valid) == len(seen):
+            return seen
+        enough = self.plan.on_failure == "drop" and len(valid) >= min(2, len(seen))
+        return valid if enough else []
+
+    def order_of(self, seen: Observation) -> tuple[str, ...]:
+        """The ranking that counts for a view, best first: a random order where it failed."""
+        if is_valid(seen):
+            return tuple(seen.ranking.order)
+        return shuffled(seen.shown, "failed view", self.plan.view_seed, seen.query_id, seen.view)
 
     def metric(self, name: str) -> PerQuery | Pooled:
         """A metric by its word (``loc``, ``ndcg@5``): a value per query, or one for all.
@@ -175,7 +190,7 @@ class Measured:
             elif metric.family == "repeat_difference":
                 self._values[name] = self._repeat_difference()
             elif metric.family == "invalid_view_rate":
-                self._values[name] = self._over_views(lambda seen: not _is_valid(seen))
+                self._values[name] = self._over_views(lambda seen: not is_valid(seen))
             else:
                 self._values[name] = self._per_query(metric)
         return self._values[name]
@@ -276,7 +291,7 @@ class Measured:
             InvariError: the plan has no bank with a probe and a target.
         """
         valid = {
-            query_id: [seen for seen in answers if _is_valid(seen)]
+            query_id: [seen for seen in answers if is_valid(seen)]
             for query_id, answers in self._by_query.items()
         }
         return Analyses(self.plan, self.tasks, valid)
@@ -310,19 +325,6 @@ class Measured:
             raise ValueError(f"queries have different numbers of valid views ({views}); use blocks")
         return self.blocks[0] if self.blocks else self._block([])
 
-    def _usable(self, seen: list[Observation]) -> list[Observation]:
-        """The views of one query that count; none when the query has no value."""
-        valid = [each for each in seen if _is_valid(each)]
-        if self.plan.on_failure == "random" or len(valid) == len(seen):
-            return seen
-        enough = self.plan.on_failure == "drop" and len(valid) >= min(2, len(seen))
-        return valid if enough else []
-
-    def _order(self, seen: Observation) -> tuple[str, ...]:
-        if _is_valid(seen):
-            return seen.ranking.order
-        return shuffled(seen.shown, "failed view", self.plan.view_seed, seen.query_id, seen.view)
-
     def _block(self, members: Sequence[Member]) -> Block:
         return make_block(members, self.plan.views, self.plan.k, self.plan.ties)
 
@@ -343,7 +345,7 @@ class Measured:
                 continue
             first = [seen for seen in self._by_query[query_id] if seen.shown == again[0].shown]
             asked = [*first, *again]
-            if all(map(_is_valid, asked)):
+            if all(map(is_valid, asked)):
                 arrays = query_arrays(
                     query_id,
                     [seen.shown for seen in asked],
@@ -424,13 +426,14 @@ def _labels(seen: Observation, ids: Sequence[str]) -> list[int]:
     return [label_of[item] for item in ids]
 
 
-def _is_valid(seen: Observation) -> bool:
+def is_valid(seen: Observation) -> bool:
+    """Whether a view came back with a ranking."""
     return seen.ranking.status in VALID
 
 
 def _has_cost(seen: Observation) -> bool:
     """A failure that does not say what it cost is no ranking of 0 calls: it would lower the mean."""
-    return _is_valid(seen) or seen.ranking.cost.calls > 0
+    return is_valid(seen) or seen.ranking.cost.calls > 0
 
 
 def _fault(seen: Observation) -> str:

@@ -75,13 +75,15 @@ def _subject(summary: Summary) -> dict[str, Any]:
 
 def _criterion(result: Result) -> dict[str, Any]:
     check, judgement = result.check, result.judgement
+    facts = check.criterion.facts()
     return _without_nan(
         {
             "id": check.id,
             "suite": check.suite.name,
             "criterion": check.criterion.name,
-            "metric": check.criterion.metric.name,
-            "comparison": check.criterion.comparison,
+            "kind": check.criterion.kind,
+            "metric": facts.get("metric"),
+            "comparison": facts.get("comparison"),
             "reranker": check.shown_reranker,
             "baseline": check.shown_baseline or None,
             "dataset": check.shown_dataset,
@@ -98,6 +100,7 @@ def _criterion(result: Result) -> dict[str, Any]:
             "p_fail": judgement.p_fail,
             "why": check.criterion.why or None,
             "text": describe(check, judgement),
+            "details": judgement.details or None,
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +33,7 @@ __all__ = [
     "Wording",
     "carry",
     "describe",
+    "further_lines",
     "last_line",
     "summarise",
     "table_metrics",
@@ -48,6 +50,9 @@ STANDING = (
 
 TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
 COSTS = ("calls", "depth", *TOKENS, "seconds")
+
+# Lines below a verdict are indented by ten columns where the terminal has eighty.
+_WIDTH = 70
 
 Summary = Mapping[str, Any]
 """What was measured of one subject: the JSON report's ``subjects[]`` entry."""
@@ -81,7 +86,8 @@ class Wording:
     @property
     def line(self) -> str:
         """All of it in one line."""
-        return harmless("; ".join([f"{self.figure}: {self.demand}", *self.remarks]))
+        said = ": ".join(filter(None, [self.figure, self.demand]))
+        return harmless("; ".join([said, *self.remarks]))
 
 
 class ResultBook:
@@ -108,13 +114,13 @@ class ResultBook:
         check = self._checks.get(report.nodeid)
         if check is None:
             return
-        limit = check.criterion.limit(check.plan.k).value
+        bound = check.criterion.bound(check.plan.k)
         if carried is not None:
             result = Result(check, Judgement(**carried["judgement"]))
         elif report.failed:
-            result = Result(check, Judgement("fail", limit, reason=why_nothing(report)))
+            result = Result(check, Judgement("fail", bound, reason=why_nothing(report)))
         elif report.skipped and not hasattr(report, "wasxfail"):
-            result = Result(check, Judgement("undecided", limit, reason=why_nothing(report)), skipped=True)
+            result = Result(check, Judgement("undecided", bound, reason=why_nothing(report)), skipped=True)
         else:
             return
         known = self._results.get(report.nodeid)
@@ -171,6 +177,17 @@ def wording(check: Check, judgement: Judgement) -> Wording:
     )
 
 
+def further_lines(judgement: Judgement) -> list[str]:
+    """What follows the line of a judgement, as harmless as it and no wider than a terminal."""
+    return [
+        part
+        for line in map(harmless, judgement.lines)
+        for part in textwrap.wrap(
+            line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False, drop_whitespace=True
+        )
+    ]
+
+
 def verdict_line(
     criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
 ) -> str:
@@ -181,18 +198,16 @@ def verdict_line(
 def _wording(
     criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
 ) -> Wording:
-    counted = criterion.metric.family in COSTS
-    shown = (
-        figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
-        if judgement.is_measured
-        else "no figure"
-    )
+    shown = judgement.figure or "no figure"
+    if judgement.is_measured:
+        counted = any(metric.family in COSTS for metric in criterion.metrics)
+        shown = figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
     remarks = [judgement.reason] if judgement.reason else []
     # That the least number of queries is wanted has been said by the reason.
     if judgement.n_needed is not None and judgement.n_needed != min_queries:
         whose = " with a value" if judgement.undefined else ""
         remarks.append(f"about {judgement.n_needed:,} queries{whose} would decide")
-    elif judgement.verdict == "undecided" and not judgement.reason:
+    elif judgement.verdict == "undecided" and judgement.is_measured and not judgement.reason:
         remarks.append("the figure lies on the bound, so more queries may not decide")
     distance = abs(judgement.bound)
     if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
@@ -200,19 +215,7 @@ def _wording(
             f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, and "
             f"{distance:g} is asked for"
         )
-    return Wording(shown, _demand(criterion, judgement.bound, k, baseline), tuple(remarks))
-
-
-def _demand(criterion: Criterion, bound: float, k: int, baseline: str) -> str:
-    """What a criterion asks, with its bound: ``loc must be at least 0.75``."""
-    if not criterion.is_relative:
-        side = "at least" if criterion.comparison == "at_least" else "at most"
-        return f"{criterion.metric.name} must be {side} {bound:g}"
-    limit = criterion.limit(k)
-    side = "at least" if limit.side == "at_least" else "at most"
-    if limit.strict:
-        side = "above" if limit.side == "at_least" else "below"
-    return f"{criterion.metric.name} minus {baseline}'s must be {side} {bound:g}"
+    return Wording(shown, criterion.demand(k, baseline), tuple(remarks))
 
 
 def summarise(

@@ -15,7 +15,7 @@ import pytest
 from pytest_invari.session.items import CheckFailed, showing_progress
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import Criterion
+    from pytest_invari.criteria.criterion import MetricCriterion
     from pytest_invari.criteria.suite import Suite
     from pytest_invari.measure.plan import Plan
     from pytest_invari.selfcheck.simulation import Trial, World
@@ -28,7 +28,7 @@ class Promise:
     """One criterion of a suite on one simulated reranker, at a plan's size."""
 
     suite: Suite
-    criterion: Criterion
+    criterion: MetricCriterion
     reranker: str
     plan: Plan
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.criteria.suite import Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Plan
@@ -19,6 +20,7 @@ from pytest_invari.reports.json_report import report_text
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import Outcome, write_section
+from pytest_invari.session.hooks import named_kinds
 
 __all__ = ["SelfcheckPlugin", "promises", "start"]
 
@@ -35,7 +37,8 @@ def start(config: pytest.Config) -> None:
     """
     try:
         settings = read_settings(config)
-        suites = [find_suite(name) for name in settings.suite or packaged_suites()]
+        kinds = named_kinds(config)
+        suites = [find_suite(name, kinds) for name in settings.suite or packaged_suites()]
         plugin = SelfcheckPlugin(config, settings, list(promises(suites, settings)))
         write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
     except InvariError as error:
@@ -70,6 +73,8 @@ def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
             )
             for reranker in SIMULATED:
                 for criterion in suite.criteria:
+                    if not isinstance(criterion, MetricCriterion):
+                        continue
                     if criterion.metric.kind == "analysis" or criterion.left_out_because(
                         profile.name, plan.views
                     ):

@@ -19,7 +19,7 @@ from pytest_invari.protocol import Candidate, Context, Reranker, seeded_hash
 from pytest_invari.rerankers.controls import Biased, CanonicalOrder, InputOrder
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import Criterion, Verdict
+    from pytest_invari.criteria.criterion import MetricCriterion, Verdict
     from pytest_invari.criteria.suite import Suite
     from pytest_invari.statistics import Interval
 
@@ -139,7 +139,7 @@ class World:
         """Whether *reranker* has been simulated already."""
         return reranker in self._measured
 
-    def trial(self, criterion: Criterion, reranker: str, suite: Suite) -> Trial:
+    def trial(self, criterion: MetricCriterion, reranker: str, suite: Suite) -> Trial:
         """Judge *criterion* on every data set of the simulated *reranker* as *suite* would."""
         figures = list(self._figures(criterion, reranker))
         truth = figures[0].estimate
@@ -169,7 +169,7 @@ class World:
             missed_above=rate(sum(interval.low > truth + _SLACK for interval in figures[1:])),
         )
 
-    def _figures(self, criterion: Criterion, reranker: str) -> Iterator[Interval]:
+    def _figures(self, criterion: MetricCriterion, reranker: str) -> Iterator[Interval]:
         """The metric's interval over the whole population, then over each data set."""
         name = criterion.metric.name
         subject = self._sample(reranker, SIMULATED[reranker])

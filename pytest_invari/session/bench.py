@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria.criterion import BASELINE, Judgement, judge, with_multiplicity
+from pytest_invari.criteria.criterion import BASELINE, Judgement, with_multiplicity
+from pytest_invari.criteria.evidence import Evidence
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.measure.views import described
 from pytest_invari.reports.results import Summary, summarise, table_metrics
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics.catalog import Analysis
     from pytest_invari.records.manifest import Scalar
-    from pytest_invari.statistics.interval import Interval
+    from pytest_invari.testing.suite_study import SuiteStudy
 
 __all__ = ["Bench"]
 
@@ -92,6 +94,8 @@ class Bench:
 
     def is_measured(self, check: Check) -> bool:
         """Whether nothing is left to measure for this check."""
+        if check.criterion.may_ask and check.id not in self._judgements:
+            return False
         subjects = [(spec.label, check.plan) for spec in _specs(check)]
         return all(subject in self._measured or subject in self._broken for subject in subjects)
 
@@ -101,11 +105,12 @@ class Bench:
         A failure has to stand among all of the subject's criteria. What another baseline needs may not be
         measured in this run. So each baseline's criteria, and those without any, are a family of their own,
         with the part of the error that their number has in all: what else is selected changes no verdict.
+        Kinds of criteria that judge no interval have no part in it.
         """
         found = self._judged(check)
         if found.verdict != "fail" or math.isnan(found.p_fail):
             return found
-        subject = self._subjects[_subject_of(check)]
+        subject = [each for each in self._subjects[_subject_of(check)] if each.criterion.metrics]
         family = [self._judged(other).p_fail for other in subject if other.baseline == check.baseline]
         return with_multiplicity(found, [p for p in family if not math.isnan(p)], of=len(subject))
 
@@ -124,28 +129,16 @@ class Bench:
     def _judged(self, check: Check) -> Judgement:
         """The judgement of a check by itself."""
         if check.id not in self._judgements:
-            outcome = self._interval(check)
-            bound = check.criterion.limit(check.plan.k).value
-            suite = check.suite
+            evidence = self._evidence(check)
             self._judgements[check.id] = (
-                Judgement("fail", bound, reason=outcome)
-                if isinstance(outcome, str)
-                else judge(
-                    check.criterion,
-                    outcome,
-                    k=check.plan.k,
-                    min_queries=suite.min_queries,
-                    max_undefined=suite.max_undefined,
-                    excused=self._measured[check.reranker.label, check.plan].excused(
-                        check.criterion.metric.name
-                    ),
-                    note=self._note(check),
-                )
+                Judgement("fail", check.criterion.bound(check.plan.k), reason=evidence)
+                if isinstance(evidence, str)
+                else check.criterion.judged(evidence)
             )
         return self._judgements[check.id]
 
-    def _interval(self, check: Check) -> Interval | str:
-        """The interval to judge, or the fault that leaves none."""
+    def _evidence(self, check: Check) -> Evidence | str:
+        """What the check's criterion judges, or the fault that leaves nothing."""
         measured = []
         for spec in _specs(check):
             outcome = self._measure(spec, check)
@@ -153,21 +146,32 @@ class Bench:
                 whose = "" if spec is check.reranker else f"baseline {check.shown_baseline}: "
                 return f"{whose}{outcome}"
             measured.append(outcome)
-        name = check.criterion.metric.name
-        try:
-            if check.criterion.is_relative:
-                return measured[0].difference(measured[1], name)
-            return measured[0].interval(name)
-        except InvariError as error:
-            return f"nothing measured: {error}"
+        return Evidence(
+            measured[0],
+            measured[1] if check.baseline else None,
+            check.suite.min_queries,
+            check.suite.max_undefined,
+            self._note(check),
+            None
+            if self._laboratory.is_replay
+            else partial(self._laboratory.asking, check.reranker, check.plan),
+            partial(self._study, check),
+        )
+
+    def _study(self, check: Check) -> SuiteStudy:
+        """What the fixture ``invari`` gives of the same reranker on the same lists, by the suite's rules."""
+        from pytest_invari.testing.study import Rules
+        from pytest_invari.testing.suite_study import SuiteStudy
+
+        # An undecided assertion leaves the check undecided, and what that means is said there.
+        rules = Rules(check.suite.min_queries, check.suite.max_undefined, strict=False)
+        return SuiteStudy(self._laboratory, check.reranker, check.plan, rules)
 
     def _note(self, check: Check) -> str:
         """What a verdict has to say of rankings that failed and were not held against the reranker."""
         measured = self._measured.get((check.reranker.label, check.plan))
         if measured is None:
             return ""
-        if check.criterion.metric.kind == "analysis":
-            return measured.analyses.note(check.criterion.metric)
         if check.plan.on_failure == "strict" or not measured.failure_count:
             return ""
         return f"{_failures(measured)}; on_failure = {check.plan.on_failure}"
@@ -180,7 +184,12 @@ class Bench:
             if subject not in self._measured:
                 continue
             if subject not in self._summaries:
-                wanted = [other.criterion.metric for other in self._all if other.plan == check.plan]
+                wanted = [
+                    each
+                    for other in self._all
+                    if other.plan == check.plan
+                    for each in other.criterion.metrics
+                ]
                 metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 self._summaries[subject] = summarise(
@@ -202,7 +211,7 @@ class Bench:
         if subject in self._broken:
             return self._broken[subject]
         measured = self._measured[subject]
-        if check.plan.on_failure == "strict" and check.criterion.metric.family != "invalid_view_rate":
+        if check.plan.on_failure == "strict" and not check.criterion.judges_failures:
             return _failures(measured) or measured
         return measured
 

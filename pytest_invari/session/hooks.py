@@ -15,9 +15,10 @@ from pytest_invari.metrics import add_metrics
 from pytest_invari.usercode import user_code
 
 if TYPE_CHECKING:
+    from pytest_invari.criteria.custom_criterion import Check
     from pytest_invari.metrics import Metric
 
-__all__ = ["named_by_hook", "use_own_metrics"]
+__all__ = ["named_by_hook", "named_kinds", "use_own_metrics"]
 
 
 def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, object]:
@@ -60,3 +61,16 @@ def use_own_metrics(config: pytest.Config) -> None:
         raise pytest.UsageError(harmless(str(error))) from None
     # Also where there are none: those of a run that this one runs within are not meant here.
     config.add_cleanup(add_metrics(own))
+
+
+def named_kinds(config: pytest.Config) -> dict[str, Check]:
+    """The kinds of criteria that conftest hooks name.
+
+    Raises:
+        InvariError: as :func:`named_by_hook`, or a kind is not sound.
+    """
+    # Here, because an ordinary run asks for metrics alone.
+    from pytest_invari.criteria.custom_criterion import HOOK, checked_kinds
+    from pytest_invari.criteria.suite_keys import CRITERION_KINDS
+
+    return checked_kinds(named_by_hook(config, HOOK, "functions"), CRITERION_KINDS)

@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: verdicts are composed messages, not asserts.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -15,7 +16,7 @@ import pytest
 
 from pytest_invari.errors import InvariError
 from pytest_invari.progress import preceded_by, shown_on
-from pytest_invari.reports.results import carry, describe
+from pytest_invari.reports.results import carry, describe, further_lines
 from pytest_invari.reports.text import harmless
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class CheckItem(pytest.Item):
         self._make_entries()
         self.judgement = judgement
         self._put_properties(_properties(judgement))
-        self._end(describe(check, judgement), judgement.verdict == "fail", judgement.verdict == "undecided")
+        message = "\n".join([describe(check, judgement), *further_lines(judgement)])
+        self._end(message, judgement.verdict == "fail", judgement.verdict == "undecided")
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **keywords: Any
@@ -122,7 +124,7 @@ class CheckItem(pytest.Item):
             "suite": check.suite.name,
             "profile": check.profile.name,
             "criterion": check.criterion.name,
-            "metric": check.criterion.metric.name,
+            **{name: check.criterion.facts().get(name) for name in ("kind", "metric")},
             "reranker": check.shown_reranker,
             "baseline": check.shown_baseline or None,
             "dataset": check.shown_dataset,
@@ -201,7 +203,8 @@ def _properties(judgement: Judgement) -> dict[str, object]:
     """The verdict, and the figure where there is one."""
     values: dict[str, object] = {
         "verdict": judgement.verdict,
-        "bound": judgement.bound,
+        "figure": judgement.figure or None,
+        "bound": None if math.isnan(judgement.bound) else judgement.bound,
         "n": judgement.n,
         "n_needed": judgement.n_needed,
         "reason": judgement.reason or None,

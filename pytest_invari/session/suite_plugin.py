@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -32,7 +33,7 @@ from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
 from pytest_invari.session.gatekeeper import Gatekeeper, uphold
-from pytest_invari.session.hooks import named_by_hook
+from pytest_invari.session.hooks import named_by_hook, named_kinds
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
@@ -317,18 +318,20 @@ def _asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], 
 
     What is ours is taken out of pytest's test paths.
     """
-    suites = [find_suite(name) for name in settings.suite]
+    # Only for a suite: an ordinary run has nothing to do with these.
+    kinds = functools.cache(lambda: named_kinds(config))
+    suites = [find_suite(name, kinds()) for name in settings.suite]
     ids = []
     for argument in _take(config, _is_suite_file):
         path, _, wanted = argument.partition("::")
-        suites.append(suite := find_suite(path))
+        suites.append(suite := find_suite(path, kinds()))
         ids.append(f"{suite.name}::{wanted}" if wanted else suite.name)
     known = {suite.name for suite in suites} | set(packaged_suites())
     for argument in _take(config, lambda each: _names_a_check(each, known)):
         ids.append(wanted := _bare(argument))
         name = wanted.partition("::")[0]
         if all(suite.name != name for suite in suites):
-            suites.append(find_suite(name))
+            suites.append(find_suite(name, kinds()))
     for argument in config.args:
         # With --pyargs, a module's test may look like this too.
         if _CHECK_ID.fullmatch(argument) and not config.getoption("pyargs"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_invari.data.tasks import Task, TaskSet
@@ -59,6 +59,46 @@ class GivenRegistry(Registry):
             self._hook[name] = reranker
             self._named[key] = RerankerSpec(name), reranker
         return self._named[key][0]
+
+    def require_lasting(self, reranker: object) -> None:
+        """Refuse to record what another run could take for something else.
+
+        Records know a function or a class of a module by its name, and an object by its ``fingerprint()``.
+
+        Raises:
+            InvariError: a reranker that was handed over is neither, or shares its name with another.
+        """
+        if isinstance(reranker, str | RerankerSpec):
+            return
+        given, name = _name_of(reranker), self.spec(reranker).name
+        if given != name:
+            raise InvariError(
+                f"records know a reranker by its name, and another one is called {given!r} here; give this one "
+                "a name of its own"
+            )
+        if not _code_of(reranker) and not callable(getattr(reranker, "fingerprint", None)):
+            raise InvariError(
+                f"records would not tell {given!r} from others like it; hand over a function or a class of a "
+                "module, an object with fingerprint(), or a name"
+            )
+
+    def require_same(self, reranker: object, recorded: Mapping[str, object], where: Path) -> None:
+        """Refuse records of another function or class that had the name of this one.
+
+        Args:
+            reranker: what was handed over.
+            recorded: what the recorded reranker said of itself.
+            where: the folder of the records.
+
+        Raises:
+            InvariError: they are.
+        """
+        code = "" if isinstance(reranker, str | RerankerSpec) else _code_of(reranker)
+        if code and recorded.get("code", code) != code:
+            raise InvariError(
+                f"{where}: the records of {_name_of(reranker)!r} are those of {recorded['code']}, not of {code}; "
+                "run once without --invari-replay to rank them"
+            )
 
     def dataset(self, tasks: Tasks, k: int | None) -> tuple[str, int]:
         """The name by which the tasks are known from now on, and the length of their lists.
@@ -121,6 +161,15 @@ def _length(tasks: TaskSet) -> int:
 def _name_of(reranker: object) -> str:
     name = getattr(reranker, "__name__", None) or type(reranker).__name__
     return "lambda" if name == "<lambda>" else str(name)
+
+
+def _code_of(reranker: object) -> str:
+    """A function or class by its module and name; empty for what is made anew, or belongs to an object."""
+    qualname = str(getattr(reranker, "__qualname__", ""))
+    is_of_module = all(part.isidentifier() for part in qualname.split("."))
+    if not is_of_module or getattr(reranker, "__self__", None) is not None:
+        return ""
+    return f"{getattr(reranker, '__module__', '')}.{qualname}"
 
 
 def _free_name(name: str, taken: set[str]) -> str:

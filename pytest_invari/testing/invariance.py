@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, permutations
 
@@ -16,12 +17,12 @@ from pytest_invari.measure.views import View, shuffled
 from pytest_invari.members import check_reranker, prepare_reranker
 from pytest_invari.protocol import Candidate, Ranking, rank_all
 from pytest_invari.reports.text import printable
+from pytest_invari.reports.witness_text import witness_lines
 from pytest_invari.testing.given import as_tasks
 from pytest_invari.testing.verdicts import WithoutInternals
-from pytest_invari.usercode import shortened
 from pytest_invari.witness import LEAST_CALLS, Order, Witness, find_witness
 
-__all__ = ["OrderDependentError", "assert_permutation_invariant"]
+__all__ = ["OrderDependentError", "Surroundings", "assert_invariant", "assert_permutation_invariant"]
 
 VIEWS = 8
 """Orders of each list, where nothing else is asked for."""
@@ -62,6 +63,29 @@ def assert_permutation_invariant(
         InvariError: the reranker cannot be made, or *max_calls* does not even allow for the orders.
     """
     __tracebackhide__ = True
+    assert_invariant(reranker, tasks, views, orders, max_calls, Surroundings())
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a reranker is looked up and its model kept; ``assertion`` is how a test calls it."""
+
+    registry: Registry = field(default_factory=Registry)
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    shared: dict[object, object] = field(default_factory=dict)
+    assertion: str = "assert_permutation_invariant"
+
+
+def assert_invariant(
+    reranker: object,
+    tasks: TaskSet | Iterable[Task],
+    views: int,
+    orders: Iterable[Sequence[str]],
+    max_calls: int,
+    surroundings: Surroundings,
+) -> None:
+    """As :func:`assert_permutation_invariant`, in the given surroundings."""
+    __tracebackhide__ = True
     with WithoutInternals():
         taken = [task for task in as_tasks(tasks).tasks if len(task.candidates) > 1]
         if not taken:
@@ -73,7 +97,7 @@ def assert_permutation_invariant(
                 f"max_calls = {max_calls}: the orders of {counted(len(taken), 'list')} and the search for a "
                 f"witness take at least {needed}; give fewer tasks, fewer views or more calls"
             )
-        shower = _Shower(reranker, taken)
+        shower = _Shower(reranker, taken, surroundings)
         for task, some in zip(taken, wanted, strict=True):
             known = shower.certainly_rank(task, some)
             other = next((order for order in some if known[order] != known[some[0]]), None)
@@ -81,18 +105,21 @@ def assert_permutation_invariant(
                 left = max_calls - shower.calls
                 witness = find_witness(partial(shower.rank, task), some[0], other, left, known)
                 assert witness is not None
-                raise OrderDependentError(_message(shower.expression, task, witness), witness)
+                raise OrderDependentError(_message(shower.call, task, witness), witness)
 
 
 class _Shower:
     """Shows lists to a reranker and counts."""
 
-    def __init__(self, reranker: object, tasks: Sequence[Task]) -> None:
-        registry = Registry()
+    def __init__(self, reranker: object, tasks: Sequence[Task], surroundings: Surroundings) -> None:
+        registry = surroundings.registry
         longest = max(len(task.candidates) for task in tasks)
-        build = Build(ModelSettings(), TaskSet.of("tasks", tasks), longest, registry)
-        self.expression = _expression(reranker)
-        who = f"reranker {self.expression}"
+        build = Build(
+            surroundings.settings, TaskSet.of("tasks", tasks), longest, registry, surroundings.shared
+        )
+        expression = _expression(reranker)
+        self.call = f"{surroundings.assertion}({expression}, "
+        who = f"reranker {expression}"
         # Without a look at the names that there are, which takes longer than Hypothesis has for an example.
         self._reranker = (
             registry.build(reranker, build)
@@ -152,28 +179,13 @@ def _orders(task: Task, views: int, further: Iterable[Order]) -> list[Order]:
     return list(dict.fromkeys([*found, *drawn]))
 
 
-def _message(reranker: str, task: Task, witness: Witness) -> str:
+def _message(call: str, task: Task, witness: Witness) -> str:
     """The two orders, the two rankings, and a line of Python that shows them again."""
     one, other = witness.orders
-    least = _part(task, one)
-    lines = [f"  {candidate.id!r}: {shortened(candidate.text)}" for candidate in least.candidates]
-    lines += [
-        f"  {list(order)} is ranked {list(ranking)}"
-        for order, ranking in zip(witness.orders, witness.rankings, strict=True)
-    ]
-    pair = f"{witness.preferred!r} above {witness.other!r}"
-    if witness.is_noise:
-        head = f"query {task.query_id!r}: the same order is ranked in two ways, once with {pair}"
-        lines.append("  this is noise and no effect of order: fix the seed, or the temperature, first")
-    else:
-        head = (
-            f"query {task.query_id!r}: {len(one)} candidates in two orders that differ at {witness.moved} "
-            f"positions, and only one ranking has {pair}"
-        )
-        if witness.is_smallest and len(one) > 2:
-            lines.append("  every shorter list is ranked alike in all its orders")
-        lines.append(f"  to see it again: {_line(reranker, least, other)}")
-    return "\n".join(printable(line) for line in [head, *lines])
+    lines = witness_lines(task, witness)
+    if not witness.is_noise:
+        lines.append(f"  to see it again: {_line(call, _part(task, one), other)}")
+    return "\n".join(map(printable, lines))
 
 
 def _part(task: Task, ids: Order) -> Task:
@@ -182,16 +194,17 @@ def _part(task: Task, ids: Order) -> Task:
     return Task(task.query_id, task.context, tuple(by_id[item] for item in ids))
 
 
-def _line(reranker: str, task: Task, order: Order) -> str:
+def _line(call: str, task: Task, order: Order) -> str:
     """Python that asserts on one list, with an order that would not be among the drawn ones for certain."""
     names = ["Candidate", "Context", *(["HistoryEntry"] if task.context.history else []), "Task"]
+    if call.startswith("assert_"):
+        names.append("assert_permutation_invariant")
     candidates = ", ".join(_candidate(each) for each in task.candidates)
     history = ", ".join(f"HistoryEntry({each.text!r}, {each.rating!r})" for each in task.context.history)
     context = f"Context({task.context.text!r}{f', ({history},)' if history else ''})"
     further = "" if math.factorial(len(order)) <= VIEWS else f", orders=[{order!r}]"
     return (
-        f"from pytest_invari import {', '.join(names)}, assert_permutation_invariant; "
-        f"assert_permutation_invariant({reranker}, "
+        f"from pytest_invari import {', '.join(names)}; {call}"
         f"[Task({task.query_id!r}, {context}, ({candidates}))]{further})"
     )
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from numbers import Integral
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from pytest_invari.criteria.suite_keys import SUITE
+from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.measure.plan import OnFailure, Plan, Ties
-from pytest_invari.options import read_settings
+from pytest_invari.options import Settings, read_settings
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.session.hooks import use_own_metrics
+from pytest_invari.session.ignored import STUDIES_ARE_USED
 from pytest_invari.session.suite_plugin import model_settings, named_rerankers
 from pytest_invari.testing.given import GivenRegistry, Tasks
+from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.testing.study import Rules, Study
 from pytest_invari.testing.verdicts import CriterionNotMetError, WithoutInternals
 from pytest_invari.usercode import shortened
@@ -31,9 +35,12 @@ _DEFAULTS: dict[str, Any] = {key.name: key.default for key in SUITE}
 class Studies:
     """Builds studies. What they measure is kept for the session: the same arguments are measured once."""
 
-    def __init__(self, laboratory: Laboratory, registry: GivenRegistry, notes: Notes, strict: bool) -> None:
-        self._laboratory, self._registry = laboratory, registry
-        self._notes, self._strict = notes, strict
+    def __init__(self, registry: GivenRegistry, settings: Settings, notes: Notes) -> None:
+        self._registry, self._settings, self._notes = registry, settings, notes
+        self._model = model_settings(settings)
+        self._shared: dict[object, object] = {}
+        self._laboratories: dict[Path | None, Laboratory] = {}
+        self._start = Path.cwd()
 
     def study(
         self,
@@ -52,6 +59,7 @@ class Studies:
         min_queries: int | None = None,
         max_undefined: float | None = None,
         strict: bool | None = None,
+        records: str | Path | None = None,
     ) -> Study:
         """A study of *reranker* on *tasks*, each list shown in *views* orders.
 
@@ -71,9 +79,12 @@ class Studies:
             min_queries: see there.
             max_undefined: see there.
             strict: whether an undecided assertion fails; that of the run (``--invari-strict``) without it.
+            records: the folder in which rankings are kept and looked for; that of the run
+                (``--invari-records``) without it. Under ``--invari-replay`` all come from there.
 
         Raises:
-            InvariError: reranker or tasks are unknown or cannot be read, or the lists have too few orders.
+            InvariError: reranker or tasks are unknown or cannot be read, the lists have too few orders, or
+                records would mistake the reranker for another, are damaged or lack what is replayed.
         """
         __tracebackhide__ = True
         with WithoutInternals():
@@ -108,13 +119,69 @@ class Studies:
                 labels=labels,
                 blind_ids=blind_ids,
             )
-            self._laboratory.check(spec, plan)
+            folder = self._folder(records)
+            laboratory = self._laboratory(folder)
+            if folder is not None:
+                self._registry.require_lasting(reranker)
+            laboratory.check(spec, plan)
+            if folder is not None and self._settings.replay:
+                self._registry.require_same(reranker, laboratory.fingerprint(spec, plan), folder)
         rules = Rules(
             _DEFAULTS["min_queries"] if min_queries is None else min_queries,
             _DEFAULTS["max_undefined"] if max_undefined is None else max_undefined,
-            self._strict if strict is None else strict,
+            self._settings.strict if strict is None else strict,
         )
-        return Study(self._laboratory, spec, plan, rules, self._notes.add)
+        return Study(laboratory, spec, plan, rules, self._notes.add)
+
+    def assert_permutation_invariant(
+        self,
+        reranker: object,
+        tasks: TaskSet | Iterable[Task],
+        *,
+        views: int = VIEWS,
+        orders: Iterable[Sequence[str]] = (),
+        max_calls: int = 1000,
+    ) -> None:
+        """As :func:`pytest_invari.assert_permutation_invariant`, in this run.
+
+        A name may be one that a conftest's hook or pyproject.toml gives, and the language model is the run's.
+        It always ranks anew.
+
+        Raises:
+            InvariError: also under ``--invari-replay``, which runs no reranker.
+        """
+        __tracebackhide__ = True
+        with WithoutInternals():
+            if self._settings.replay:
+                raise InvariError(
+                    "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; deselect it"
+                )
+        call = "invari.assert_permutation_invariant"
+        surroundings = Surroundings(self._registry, self._model, self._shared, call)
+        assert_invariant(reranker, tasks, views, orders, max_calls, surroundings)
+
+    def _folder(self, records: str | Path | None) -> Path | None:
+        """The folder of the records, wherever a test may go later."""
+        chosen = self._settings.records if records is None else Path(records).expanduser()
+        return None if chosen is None else self._start / chosen
+
+    def _laboratory(self, folder: Path | None) -> Laboratory:
+        """The one for these records. All share what is loaded."""
+        if self._settings.replay and folder is None:
+            raise InvariError(
+                "--invari-replay needs the folder that holds the rankings: --invari-records=DIR, or the "
+                "study's records"
+            )
+        if folder not in self._laboratories:
+            self._laboratories[folder] = Laboratory(
+                self._registry,
+                self._model,
+                folder,
+                self._settings.replay,
+                show_progress=False,
+                shared=self._shared,
+            )
+        return self._laboratories[folder]
 
 
 class Notes:
@@ -130,6 +197,11 @@ class Notes:
     def add(self, line: str, values: dict[str, Any]) -> None:
         """Take note of a verdict; of the same one once."""
         self._lines[line] = values
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let the controller of pytest-xdist know that this worker used the fixture."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[STUDIES_ARE_USED] = True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -163,9 +235,8 @@ def make_studies(config: pytest.Config) -> Studies:
             raise InvariError(str(error)) from None
         registry = GivenRegistry(config.rootpath, named_rerankers(config))
     notes = Notes()
-    config.pluginmanager.register(notes, "invari-notes")
-    laboratory = Laboratory(registry, model_settings(settings), show_progress=False)
-    return Studies(laboratory, registry, notes, settings.strict)
+    config.pluginmanager.register(notes, STUDIES_ARE_USED)
+    return Studies(registry, settings, notes)
 
 
 def _begin_with_the_figure(shown: Any, error: CriterionNotMetError) -> None:

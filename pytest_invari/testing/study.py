@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.checks import dataset_label
-from pytest_invari.criteria.criterion import Comparison, Criterion, Judgement, Place, judge
+from pytest_invari.criteria.criterion import Comparison, Judgement, MetricCriterion, Place, judge
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.measure.views import described
 from pytest_invari.metrics import Metric, parse_metric
@@ -174,21 +174,28 @@ class Study:
             baseline=other.reranker if other else "",
             min_queries=self._rules.min_queries,
         )
-        self._note(
-            harmless(f"{judgement.verdict}: {self.name}: {line}"), self._values(criterion, judgement, other)
-        )
+        self._told(line, self._values(criterion, judgement, other))
         if judgement.verdict == "fail":
             raise CriterionNotMetError(line)
         if judgement.verdict == "undecided":
             if self._rules.strict if strict is None else strict:
                 raise CriterionNotMetError(f"{line}; undecided fails where it is strict")
-            warnings.warn(InvariUndecidedWarning(line), stacklevel=3)
+            self._leave_undecided(line)
 
-    def _judge(self, criterion: Criterion, other: Study | None) -> Judgement:
+    def _told(self, line: str, values: dict[str, Any]) -> None:
+        """Take note of a verdict."""
+        self._note(harmless(f"{values['verdict']}: {self.name}: {line}"), values)
+
+    def _leave_undecided(self, line: str) -> None:
+        """Let an assertion pass that is undecided and not strict."""
+        # At the line of the test: of this method, _assert and the assertion it is the caller.
+        warnings.warn(InvariUndecidedWarning(line), stacklevel=4)
+
+    def _judge(self, criterion: MetricCriterion, other: Study | None) -> Judgement:
         for study in filter(None, (self, other)):
             faults = study._faults()
-            if faults and self.plan.on_failure == "strict" and criterion.metric.family != "invalid_view_rate":
-                bound = criterion.limit(self.plan.k).value
+            if faults and self.plan.on_failure == "strict" and not criterion.judges_failures:
+                bound = criterion.bound(self.plan.k)
                 return Judgement("fail", bound, reason=f"nothing measured: {faults}")
         faults = self._faults()
         name = criterion.metric.name
@@ -221,12 +228,18 @@ class Study:
             )
         return metric
 
-    def _criterion(self, comparison: Comparison, metric: str, value: float) -> Criterion:
+    def _criterion(self, comparison: Comparison, metric: str, value: float) -> MetricCriterion:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise InvariError(f"{metric}: the bound must be a number, not {value!r}")
         if comparison in ("not_worse_than", "better_than") and value < 0:
             raise InvariError(f"{metric}: a difference of {value!r} asked for; it must not be negative")
-        return Criterion(metric, self._metric(metric), comparison, float(value), _IN_A_TEST)
+        return MetricCriterion(
+            name=metric,
+            place=_IN_A_TEST,
+            metric=self._metric(metric),
+            comparison=comparison,
+            value=float(value),
+        )
 
     def _require_same_plan(self, other: Study) -> None:
         differ = [
@@ -240,7 +253,9 @@ class Study:
                 "differ in the reranker alone"
             )
 
-    def _values(self, criterion: Criterion, judgement: Judgement, other: Study | None) -> dict[str, Any]:
+    def _values(
+        self, criterion: MetricCriterion, judgement: Judgement, other: Study | None
+    ) -> dict[str, Any]:
         """The verdict in plain types, as JSON has them; what is undefined is left out."""
         values: dict[str, Any] = {
             "reranker": self.reranker,

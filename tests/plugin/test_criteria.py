@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from pytest_invari.criteria.criterion import (
     ERROR,
-    Criterion,
     Judgement,
     Limit,
+    MetricCriterion,
     Place,
     decide,
     judge,
@@ -35,8 +35,15 @@ finite = st.integers(-1000, 1000).map(lambda number: number / 100)
 
 def criterion(
     comparison: Any = "at_least", value: Any = 0.75, metric: str = "loc", **others: Any
-) -> Criterion:
-    return Criterion("name", parse_metric(metric), comparison, value, Place(Path("x.toml"), 1), **others)
+) -> MetricCriterion:
+    return MetricCriterion(
+        name="name",
+        place=Place(Path("x.toml"), 1),
+        metric=parse_metric(metric),
+        comparison=comparison,
+        value=value,
+        **others,
+    )
 
 
 def interval(low: float, high: float, n: int = 100, undefined: int = 0, error: float = math.nan) -> Interval:
@@ -49,7 +56,11 @@ def measured_between(low: float, high: float) -> Interval:
 
 
 def judged(
-    criterion: Criterion, interval: Interval, min_queries: int = 30, max_undefined: float = 0.05, k: int = 10
+    criterion: MetricCriterion,
+    interval: Interval,
+    min_queries: int = 30,
+    max_undefined: float = 0.05,
+    k: int = 10,
 ) -> Judgement:
     return judge(criterion, interval, k=k, min_queries=min_queries, max_undefined=max_undefined)
 

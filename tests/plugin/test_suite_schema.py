@@ -16,17 +16,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.criteria.suite import read_suite
 from pytest_invari.criteria.suite_keys import (
     COMPARISONS,
     CRITERION,
+    CRITERION_KINDS,
     GOES_WITH,
     PROFILE,
     SUITE,
     MetricWord,
     RerankerWord,
 )
+from pytest_invari.criteria.witness_criterion import WitnessCriterion
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import RerankerSpec
 from pytest_invari.metrics import METRICS, parse_metric
@@ -83,10 +85,11 @@ def test_every_key_is_explained_once(keys: Any) -> None:
 
 
 def test_defaults_of_a_criterion_in_code_and_in_a_file_are_the_same() -> None:
-    in_code = {field.name: field.default for field in dataclasses.fields(Criterion)}
-    in_file = {key.name: key.default for key in CRITERION if key.name not in (*COMPARISONS, *GOES_WITH)}
-    optional = {name: default for name, default in in_file.items() if name not in ("name", "metric")}
-    assert {name: in_code[name] for name in optional} == optional
+    for kind, made in (("metric", MetricCriterion), ("witness", WitnessCriterion)):
+        in_code = {field.name: field.default for field in dataclasses.fields(made)}
+        apart = ("name", "kind", "metric", *COMPARISONS, *GOES_WITH)
+        in_file = {key.name: key.default for key in CRITERION_KINDS[kind] if key.name not in apart}
+        assert {name: in_code[name] for name in in_file} == in_file
 
 
 @given(
@@ -169,6 +172,9 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     },
     "criterion": {
         "name": ["a"],
+        "kind": ["metric", "witness", "own", "nobodys own"],
+        "max_calls": [0, 50, -1],
+        "options": [{}, {"least": 0.5}, {"least": {}}],
         "metric": ["loc", "gpi", "ndcg@5", "calls", "calls@5"],
         "at_least": [0.25, 0, 0.5, 1, -1, "k"],
         "at_most": [0.25, 0, 0.5, 1, -1, "k"],
@@ -188,13 +194,23 @@ BOUNDS: list[dict[str, Any]] = [
     {"not_worse_than": "random", "margin": 0.25},
     {"better_than": "random"},
 ]
+CRITERIA: list[dict[str, Any]] = [
+    *({"metric": "loc", **bound} for bound in BOUNDS),
+    {"kind": "witness"},
+    {"kind": "witness", "max_calls": 0},
+    {"kind": "own", "options": {"least": 0.5}},
+]
+
+
+def own(study: object, least: float = 0.5) -> None:
+    """A kind that the suites may name."""
 
 
 @st.composite
 def suites(draw: st.DrawFn) -> dict[str, Any]:
     """A suite that is right but for up to three changes."""
     suite, profile = {"name": "s"}, {"datasets": "d", "k": 5, "views": 2}
-    criterion = {"name": "a", "metric": "loc", **draw(st.sampled_from(BOUNDS))}
+    criterion = {"name": "a", **draw(st.sampled_from(CRITERIA))}
     tables: dict[str, dict[str, Any]] = {"suite": suite, "profile": profile, "criterion": criterion}
     for section in draw(st.lists(st.sampled_from([*tables, "criterion", "criterion"]), max_size=3)):
         key = draw(st.sampled_from([*VALUES[section]]))
@@ -230,7 +246,7 @@ def test_reader_and_schema_accept_the_same_suites(tmp_path: Path, suite: dict[st
     (tmp_path / "s.toml").write_text(as_toml(suite), encoding="utf-8")
     assert tomllib.loads(as_toml(suite)) == suite
     try:
-        read_suite(tmp_path / "s.toml")
+        read_suite(tmp_path / "s.toml", {"own": own})
         told = ""
     except InvariError as error:
         told = str(error)

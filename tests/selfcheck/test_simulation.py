@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binomtest
 
+from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.criteria.suite import find_suite
 from pytest_invari.measure.measured import Measured
 from pytest_invari.measure.plan import Plan
@@ -15,7 +16,7 @@ from pytest_invari.selfcheck.simulation import SIMULATED, Rate, Trial, World
 from pytest_invari.statistics import Interval
 
 SUITE = find_suite("recsys26")
-CRITERIA = {criterion.name: criterion for criterion in SUITE.criteria}
+CRITERIA = {each.name: each for each in SUITE.criteria if isinstance(each, MetricCriterion)}
 PLAN = Plan(dataset="", k=6, queries=30, views=4)
 
 

@@ -1,0 +1,69 @@
+"""Flips: queries whose measured views were not all ranked alike, and the two views that are most alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from pytest_invari.measure.measured import is_valid
+
+if TYPE_CHECKING:
+    from pytest_invari.data.tasks import Task
+    from pytest_invari.measure.measured import Measured
+    from pytest_invari.measure.observe import Observation
+    from pytest_invari.witness import Order
+
+__all__ = ["Answers", "answers", "moved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How the views of one query were ranked.
+
+    ``rankings`` are those that did not fail, by the order that was shown. ``again`` holds another ranking of
+    an order that was asked twice and ranked in two ways. ``differ`` says whether the views that count were
+    ranked differently: under ``on_failure = random`` a failed view counts as the random order in its place.
+    """
+
+    task: Task
+    rankings: Mapping[Order, Order]
+    again: Mapping[Order, Order]
+    differ: bool
+
+    @property
+    def nearest(self) -> tuple[Order, Order] | None:
+        """The two orders, ranked differently, that differ at the fewest positions; None without any."""
+        pairs = (
+            pair
+            for pair in combinations(self.rankings, 2)
+            if self.rankings[pair[0]] != self.rankings[pair[1]]
+        )
+        return min(pairs, key=lambda pair: moved(*pair), default=None)
+
+
+def moved(one: Order, other: Order) -> int:
+    """The number of positions at which two orders of the same candidates differ."""
+    return sum(first != second for first, second in zip(one, other, strict=True))
+
+
+def answers(measured: Measured) -> list[Answers]:
+    """The answers of each query that has two views or more to compare, in the order of the tasks."""
+    repeats: dict[str, list[Observation]] = {}
+    for seen in measured.repeats:
+        repeats.setdefault(seen.query_id, []).append(seen)
+    found = []
+    for task in measured.tasks.tasks:
+        usable = measured.usable(task.query_id)
+        if len(usable) < 2:
+            continue
+        rankings: dict[Order, Order] = {}
+        again: dict[Order, Order] = {}
+        for seen in filter(is_valid, [*usable, *repeats.get(task.query_id, ())]):
+            ranking = tuple(seen.ranking.order)
+            if rankings.setdefault(seen.shown, ranking) != ranking:
+                again.setdefault(seen.shown, ranking)
+        differ = len({measured.order_of(seen) for seen in usable}) > 1
+        found.append(Answers(task, rankings, again, differ))
+    return found
