@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_invari.errors import InvariError
+from pytest_invari.reports.text import harmless
 from pytest_invari.session.items import CheckFailed, showing_progress
 
 if TYPE_CHECKING:
@@ -78,13 +80,16 @@ class PromiseItem(pytest.Item):
         """Simulate, and judge every simulated data set.
 
         Raises:
-            CheckFailed: the verdicts err more often than is promised.
+            CheckFailed: the verdicts err more often than is promised, or a user's metric is broken.
         """
         promise = self.promise
         assert isinstance(self.parent, SelfcheckNode)
         world = self.parent.world(promise.plan)
         with showing_progress(self, shown=not world.has(promise.reranker)):
-            self.trial = world.trial(promise.criterion, promise.reranker, promise.suite)
+            try:
+                self.trial = world.trial(promise.criterion, promise.reranker, promise.suite)
+            except InvariError as error:
+                raise CheckFailed(harmless(f"nothing simulated: {error}")) from None
         broken = self.trial.broken
         if broken:
             raise CheckFailed(f"{'; '.join(broken)} data sets; about 2.5% is promised")

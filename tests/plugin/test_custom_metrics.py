@@ -140,6 +140,7 @@ def test_one_that_computes_a_built_in_metric_has_its_very_interval(own: Project)
     )
 
 
+@pytest.mark.xdist
 def test_workers_know_them(own: Project) -> None:
     result = run(own, "-n2", "--invari-json=report.json")
     result.assert_outcomes(passed=3)
@@ -371,6 +372,22 @@ def test_a_function_that_breaks_fails_its_criterion_alone_with_one_line(
     figure = report(project)["subjects"][0]["metrics"]["mine"]
     assert figure["estimate"] is None
     assert figure["reason"].startswith(WHO)
+
+
+def test_a_broken_function_is_one_line_in_a_test_and_in_a_self_check_too(project: Project) -> None:
+    write_metric(project, "raise KeyError('shop')")
+    project.write_suite("own", mine="at_most = 0.5")
+    asked = ("--invari-suite=own.invari.toml", "--invari-simulations=20", "--invari-queries=30")
+    result = project.pytest("--invari-selfcheck", *asked, "-k", "noise")
+    assert result.parseoutcomes()["failed"] >= 1
+    told = f"{WHO} raised KeyError: 'shop' ({project.path}/conftest.py, line 6)"
+    result.stdout.fnmatch_lines([f"nothing simulated: {told}"])
+    project.write("test_mine.py", OWN_TEST.replace("top_moves", "mine"))
+    result = project.pytest("test_mine.py", "-k", "fails")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E  *InvariError: {told}"])
+    for line in result.outlines:
+        assert "custom_values" not in line
 
 
 def test_one_that_is_only_reported_says_what_broke(project: Project) -> None:
