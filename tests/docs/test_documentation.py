@@ -20,8 +20,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # The tutorial changes its files on the way: its own tests type it from top to bottom.
 IN_ONE_FOLDER = [page for page in PAGES if page.name != "tutorial.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# The first line of an example that is a file of its own.
-FILE_NAME = re.compile(r"# ([\w.]+\.(?:py|toml))\n")
+# The first line of an example that is a file of its own, or goes on with one.
+FILE_NAME = re.compile(r"# ([\w.]+\.(?:py|toml))(, continued)?\n")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -29,10 +29,10 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def named_files(page: Path) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for body in blocks(page, "python") + blocks(page, "toml"):
         if match := FILE_NAME.match(body):
-            found[match[1]] = body
+            found[match[1]] = found[match[1]] + body if match[2] else body
     return found
 
 
