@@ -22,10 +22,12 @@ NAMES = [
     "Context",
     "Cost",
     "CriterionNotMetError",
+    "CustomMetric",
     "HistoryEntry",
     "InvariError",
     "InvariUndecidedWarning",
     "OrderDependentError",
+    "RankedLists",
     "Ranking",
     "RankingError",
     "Request",
@@ -60,10 +62,11 @@ def test_the_page_of_names_has_each_of_them_once() -> None:
 
 
 def test_names_are_the_same_things_as_in_their_modules() -> None:
+    import pytest_invari.metrics.custom
     import pytest_invari.protocol
     import pytest_invari.testing
 
-    for module in (pytest_invari.protocol, pytest_invari.testing):
+    for module in (pytest_invari.metrics.custom, pytest_invari.protocol, pytest_invari.testing):
         for name in set(NAMES) & set(module.__all__):
             assert getattr(pytest_invari, name) is getattr(module, name)
     assert pytest_invari.__version__ == version("pytest-invari")
