@@ -17,6 +17,7 @@ import pytest
 from pytest_invari.baseline.outcomes import FAILING
 from pytest_invari.criteria.suite import packaged_suites
 from pytest_invari.reports.markdown import Run, markdown_blocks, shortened
+from pytest_invari.reports.results import further_lines
 from pytest_invari.reports.text import harmless, printable
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class GitHub:
         """Append the report to the summary of the step."""
         path = os.environ.get("GITHUB_STEP_SUMMARY", "")
         run = self._run()
-        if not path or not _has_results(run):
+        if not path or not run.has_results:
             return
         try:
             _append(Path(path), markdown_blocks(run))
@@ -105,10 +106,6 @@ class GitHub:
         return Path(os.environ.get("GITHUB_WORKSPACE") or self._config.rootpath).resolve()
 
 
-def _has_results(run: Run) -> bool:
-    return bool(run.book.results or run.changes.results)
-
-
 def _append(path: Path, blocks: Sequence[str]) -> None:
     written = path.stat().st_size if path.exists() else 0
     # A blank line keeps apart what an earlier command of the step has written.
@@ -127,7 +124,7 @@ def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
             continue
         level: Level = "error" if verdict == "fail" else "warning" if result.skipped else undecided
         why = [f"why: {check.criterion.why}"] if verdict == "fail" and check.criterion.why else []
-        lines = [result.line, *why, *getattr(result.judgement, "lines", ())]
+        lines = [result.line, *why, *further_lines(result.judgement)]
         word = "skipped" if result.skipped else {"fail": "failed"}.get(verdict, verdict)
         yield _at(check, level, word, lines, workspace)
     for change in run.changes.results:
@@ -136,6 +133,8 @@ def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
             yield _at(change.change, "error", outcome, [change.line], workspace)
         elif outcome == "undecided":
             yield _at(change.change, undecided, outcome, [change.line], workspace)
+    for each in run.gatekeeper.shown:
+        yield Annotation("error", printable(f"invari not judged: {each.id}"), printable(each.reason))
 
 
 def _at(check: Check, level: Level, word: str, lines: Sequence[str], workspace: Path) -> Annotation:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from pytest_invari.options import Settings
     from pytest_invari.session.gatekeeper import Gatekeeper
 
-__all__ = ["FORMAT", "make_report", "report_text"]
+__all__ = ["FORMAT", "SELFCHECK_FORMAT", "make_report", "report_text"]
 
 FORMAT = "invari-report/1"
+SELFCHECK_FORMAT = "invari-selfcheck/1"
 
 _PACKAGES = ("pytest-invari", "pytest", "numpy", "torch", "transformers")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
 from pytest_invari.reports.markup import code, fenced, plain, table
-from pytest_invari.reports.results import wording
+from pytest_invari.reports.results import further_lines, wording
 from pytest_invari.reports.rows import (
     cost_line,
     grouped_left_out,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Expansion
     from pytest_invari.options import Settings
     from pytest_invari.reports.results import Result, ResultBook
+    from pytest_invari.session.gatekeeper import Gatekeeper
 
 __all__ = ["Run", "command_of", "markdown_blocks", "markdown_text", "shortened"]
 
@@ -44,6 +45,12 @@ class Run:
     expansion: Expansion
     book: ResultBook
     changes: ChangeBook
+    gatekeeper: Gatekeeper
+
+    @property
+    def has_results(self) -> bool:
+        """Whether anything was judged, or should have been and was not."""
+        return bool(self.book.results or self.changes.results or self.gatekeeper.shown)
 
 
 def command_of(config: pytest.Config) -> str:
@@ -62,6 +69,7 @@ def markdown_blocks(run: Run) -> list[str]:
         *_head(run),
         *_criteria(run.book.results),
         *_comparisons(run),
+        *_not_judged(run.gatekeeper),
         *_left_out(run.expansion),
         *_measured(run.book),
         *_closing(run),
@@ -102,7 +110,9 @@ def _joined(blocks: Iterable[str]) -> str:
 
 
 def _head(run: Run) -> Iterator[str]:
-    yield f"## invari: {verdict_counts(run.book, run.settings)}"
+    unjudged = len(run.gatekeeper.shown)
+    missing = f", {unjudged:,} not judged" if unjudged else ""
+    yield f"## invari: {verdict_counts(run.book, run.settings)}{missing}"
     if run.changes.results:
         yield plain(outcome_line(run.changes, run.settings))
     for check in {check.suite.name: check for check in run.expansion.items}.values():
@@ -130,7 +140,7 @@ def _criteria(results: Sequence[Result]) -> Iterator[str]:
         ],
     )
     for result in results:
-        if lines := getattr(result.judgement, "lines", ()):
+        if lines := further_lines(result.judgement):
             yield f"{code(result.check.id)}:"
             yield fenced(lines)
 
@@ -153,6 +163,19 @@ def _comparisons(run: Run) -> Iterator[str]:
         # The line opens with the difference, where there is one.
         rows.append([_OUTCOMES.get(outcome, outcome), code(result.change.id), plain(result.line)])
     yield table(["outcome", "comparison", "difference [95% interval]"], rows)
+
+
+def _not_judged(gatekeeper: Gatekeeper) -> Iterator[str]:
+    if gatekeeper.shown:
+        yield "### Not judged"
+        yield _listed((each.id, each.reason) for each in gatekeeper.shown)
+    if gatekeeper.reruns:
+        yield "### Run again"
+        yield _listed((each.id, each.reason) for each in gatekeeper.reruns)
+
+
+def _listed(names: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {code(name)}: {plain(harmless(reason))}" for name, reason in names)
 
 
 def _left_out(expansion: Expansion) -> Iterator[str]:

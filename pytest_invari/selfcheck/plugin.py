@@ -16,7 +16,7 @@ from pytest_invari.criteria.suite import Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Plan
 from pytest_invari.options import Settings, read_settings
-from pytest_invari.reports.json_report import report_text
+from pytest_invari.reports.json_report import SELFCHECK_FORMAT, report_text
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import Outcome, write_section
@@ -160,7 +160,7 @@ class SelfcheckPlugin:
             }
             for name, outcome in self._outcomes.items()
         ]
-        return {"format": "invari-selfcheck/1", "trials": trials}
+        return {"format": SELFCHECK_FORMAT, "trials": trials}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:

@@ -249,7 +249,14 @@ class SuitePlugin:
 
     def run(self) -> Run:
         """What a report tells, as far as the run has come."""
-        return Run(command_of(self._config), self._settings, self._expansion, self._book, self._changes)
+        return Run(
+            command_of(self._config),
+            self._settings,
+            self._expansion,
+            self._book,
+            self._changes,
+            self._gatekeeper,
+        )
 
     def report(self) -> dict[str, Any]:
         """The JSON report.
@@ -292,7 +299,7 @@ class SuitePlugin:
         """Write the section invari."""
         from pytest_invari.reports.terminal import write_section
 
-        if self._book.results or self._changes.results or self._gatekeeper.shown:
+        if self.run().has_results:
             write_section(
                 terminalreporter,
                 self._book,

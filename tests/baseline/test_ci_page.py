@@ -34,6 +34,7 @@ def test_the_workflows_do_in_order_what_the_page_says(project: pytest.Pytester) 
         outcomes += [line for line in result.outlines if line.startswith(("baseline ", "saved: "))]
     compared, saved = "baseline brief.json: 2 same", "saved: 2 metrics in brief.json"
     assert outcomes == [saved, compared, compared, saved, compared, saved]
+    assert f"\n{compared}\n" in (project.path / "report.md").read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_outcome_and_installs_first() -> None:

@@ -181,6 +181,9 @@ def test_wheel_holds_every_file_of_the_harness(built: Built, checkout: Path) -> 
         "pytest_invari/py.typed",
         "pytest_invari/plugin.py",
         "pytest_invari/suites/recsys26.toml",
+        "pytest_invari/suites/suite.schema.json",
+        "pytest_invari/reports/report.schema.json",
+        "pytest_invari/reports/selfcheck.schema.json",
         "pytest_invari/rerankers/sgs.py",
         "pytest_invari/datasets/movielens.py",
     } <= expected

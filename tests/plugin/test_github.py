@@ -9,6 +9,7 @@ import pytest
 
 from pytest_invari.reports.github import SUMMARY_BYTES, Annotation, workflow_command
 from tests.baseline.conftest import Gated, gated
+from tests.plugin.test_option_markdown import WITNESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,3 +202,24 @@ def test_hostile_names_and_reasons_make_no_command_of_their_own(project: Project
     [found] = annotated(result)
     assert found[3] == "invari failed: calls[mine_evil:rank-tasks-K6]"
     assert "owned" in found[-1]
+
+
+def test_what_was_not_judged_is_told_where_it_fails_the_run(project: Project, summary: Path) -> None:
+    result = project.run("--invari-strict", "--reranker=random", "-k", "first_stage and calls")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    [found] = annotated(result)
+    assert found[0] == "error"
+    assert found[3] == "invari not judged: small::[random-tasks-K6]"
+    assert found[-1] == "none of its 3 items was selected (-k, -m, --deselect, --lf or a hook)"
+    text = summary.read_text()
+    assert text.startswith("## invari: 1 passed, 0 failed, 0 undecided, 1 not judged\n")
+    assert "\n### Not judged\n\n- `small::[random-tasks-K6]`: none of its 3 items was selected" in text
+
+
+def test_a_witness_goes_with_the_annotation(project: Project, summary: Path) -> None:
+    project.write("seen.invari.toml", WITNESS)
+    [found] = annotated(project.pytest("--invari-suite=seen.invari.toml", "--reranker=input_order"))
+    first, second, *others = found[-1].split("\n")
+    assert first.startswith("32 of 32 queries are ranked differently in another order")
+    assert second.startswith("query 'q")
+    assert sum(" is ranked [" in line for line in others) == 2

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from pytest_invari.reports.markdown import shortened
 from pytest_invari.reports.markup import code, fenced, plain, table
 from tests.baseline.conftest import Gated, gated
+from tests.plugin.test_report_schema import checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -265,3 +266,36 @@ def test_the_ini_key_writes_it_too_and_secrets_stay_out(project: Project) -> Non
     text = (project.path / "ini.md").read_text()
     assert "verysecret" not in text
     assert "--reranker=mine_key:Keyed:api_key=(hidden)" in text
+
+
+WITNESS = """
+[suite]
+name = "seen"
+[profile.quick]
+datasets = ["tasks.jsonl"]
+k = 6
+views = 5
+[[criterion]]
+name = "invariant"
+kind = "witness"
+"""
+
+
+def test_a_witness_stands_in_lines_of_its_own(project: Project) -> None:
+    tasks = project.path / "tasks.jsonl"
+    tasks.write_text(tasks.read_text().replace("Film 5", "Film ``` <b>5</b>"))
+    project.write("seen.invari.toml", WITNESS)
+    run = ("--invari-suite=seen.invari.toml", "--reranker=input_order", "--invari-markdown=report.md")
+    project.pytest(*run, "--invari-json=report.json")
+    text = (project.path / "report.md").read_text()
+    [[_, criterion], _] = tables(text)
+    assert criterion[:2] == ["FAIL", "seen::invariant[input_order-tasks-K6]"]
+    assert criterion[2].startswith("32 of 32 queries are ranked differently in another order")
+    assert criterion[3] == "no ranking may depend on the order"
+    lines, _ = (token.content.splitlines() for token in tokens(text) if token.type == "fence")
+    assert re.match(r"query 'q\d+': 2 candidates in two orders that differ at 2 positions", lines[0])
+    assert sum(" is ranked [" in line for line in lines) == 2
+    assert kinds(text) <= OURS | TEXT
+    [entry] = checked(project)["criteria"]
+    assert (entry["kind"], entry["metric"], entry["bound"]) == ("witness", None, None)
+    assert len(entry["details"]["witness"]["orders"]) == 2
