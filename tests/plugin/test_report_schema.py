@@ -15,6 +15,8 @@ from jsonschema import Draft202012Validator
 from pytest_invari.reports.schema import SCHEMAS
 from tests.baseline.conftest import Gated, gated
 from tests.plugin.test_analyses import lists, run
+from tests.plugin.test_custom_metrics import CONFTEST
+from tests.plugin.test_custom_metrics import SUITE as OWN
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
@@ -114,6 +116,33 @@ def test_analyses(project: Project, suite: str, reranker: str) -> None:
     project.write("mine_bad.py", "def rank(context, texts):\n    raise RuntimeError('no answer')\n")
     run(project, suite, reranker=reranker)
     assert list(checked(project)["subjects"][0]["analyses"]) == [suite]
+
+
+KIND = """
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_invari_criteria(config):
+    return {"steady": lambda study: study.assert_at_least("slow_loc", 0.5)}
+"""
+KINDS = """
+[[criterion]]
+name = "steady"
+kind = "steady"
+[[criterion]]
+name = "seen"
+kind = "witness"
+"""
+
+
+@pytest.mark.parametrize("reranker", ["first_stage", "input_order", "mine_bad:rank"])
+def test_metrics_and_kinds_of_the_users_own(project: Project, reranker: str) -> None:
+    project.write("mine_bad.py", "def rank(context, texts):\n    raise RuntimeError('no answer')\n")
+    project.write("conftest.py", CONFTEST + KIND)
+    project.write("own.invari.toml", OWN + KINDS)
+    project.pytest("--invari-suite=own.invari.toml", f"--reranker={reranker}", "--invari-json=report.json")
+    found = checked(project)
+    assert "slow_loc" in found["subjects"][0]["metrics"]
+    assert [each["kind"] for each in found["criteria"]] == [*["metric"] * 3, "steady", "witness"]
 
 
 def test_a_self_check(project: Project) -> None:
