@@ -211,11 +211,23 @@ a value for each query; some only one for *all*, and some are findings of an ana
 def _sections() -> Iterator[str]:
     tables = {"suite": suite_keys.SUITE, "profile": suite_keys.PROFILE, "criterion": suite_keys.CRITERION}
     for name, (form, meaning) in suite_keys.SECTIONS.items():
-        rows = [[code(key.name), _kind(key), _key_default(key), key.description] for key in tables[name]]
         yield f"## `{form}`\n\n{meaning[0].upper() + meaning[1:]}.\n\n"
-        yield table(["key", "value", "default", "meaning"], rows) + "\n"
+        head = ["key", "value", "default", "meaning"]
+        rows = [[code(key.name), _kind(key), _key_default(key), key.description] for key in tables[name]]
+        if name == "criterion":
+            head.insert(1, "of kind")
+            rows = [[row[0], _kinds(key), *row[1:]] for key, row in zip(tables[name], rows, strict=True)]
+        yield table(head, rows) + "\n"
         rules = [f"- {rule}\n" for rule in _rules(name)]
         yield "".join([*rules, "\n"] if rules else [])
+
+
+def _kinds(key: Key) -> str:
+    """The kinds of criteria that have a key."""
+    kinds = {code(kind): keys for kind, keys in suite_keys.CRITERION_KINDS.items()}
+    kinds |= {"[a hook's](hooks.md)": suite_keys.OWN_KIND}
+    having = [kind for kind, keys in kinds.items() if key in keys]
+    return "every" if len(having) == len(kinds) else ", ".join(having)
 
 
 def _rules(section: str) -> Iterator[str]:
@@ -227,7 +239,7 @@ def _rules(section: str) -> Iterator[str]:
         for key, other in suite_keys.PROFILE_EXCLUDES.items():
             yield f"{code(key)} does not go with {code(other)}."
     if section == "criterion":
-        yield f"Exactly one of {', '.join(map(code, suite_keys.COMPARISONS))}."
+        yield f"Of kind `metric`, exactly one of {', '.join(map(code, suite_keys.COMPARISONS))}."
         for key, other in (suite_keys.GOES_WITH | suite_keys.NEEDS).items():
             yield f"{code(key)} needs {code(other)}."
         for key, other in suite_keys.EXCLUDES.items():
@@ -282,7 +294,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
 def _key_default(key: Key) -> str:
     if key.default is REQUIRED:
         return "**needed**"
-    return NOTHING if key.default in (None, "", ()) else code(_toml(key.default))
+    return NOTHING if key.default in (None, "", (), {}) else code(_toml(key.default))
 
 
 def _toml(value: object) -> str:
@@ -316,18 +328,25 @@ def hooks() -> str:
 
 
 def _hook(hook: FunctionType) -> str:
-    text, _, example = (inspect.getdoc(hook) or "").partition("Example::\n")
+    text, _, rest = (inspect.getdoc(hook) or "").partition("Example::\n")
+    example, last = _indented(rest)
     arguments = ", ".join(inspect.signature(hook).parameters)
-    body = textwrap.dedent(example).strip("\n")
-    imports = "".join(f"import {name}\n" for name in ("os", "pytest") if re.search(rf"\b{name}\.", body))
+    imports = "".join(f"import {name}\n" for name in ("os", "pytest") if re.search(rf"\b{name}\.", example))
     return f"""## `{hook.__name__}({arguments})`
 
 {_prose(text)}
 ```python
 # conftest.py
-{imports}{_spaced(body)}
+{imports}{_spaced(example)}
 ```
-"""
+{_prose(last, before=chr(10))}"""
+
+
+def _indented(text: str) -> tuple[str, str]:
+    """The indented lines at the beginning, dedented, and what follows them."""
+    lines = text.splitlines()
+    end = next((at for at, line in enumerate(lines) if line[:1].strip()), len(lines))
+    return textwrap.dedent("\n".join(lines[:end])).strip("\n"), "\n".join(lines[end:])
 
 
 def _spaced(body: str) -> str:
@@ -335,9 +354,9 @@ def _spaced(body: str) -> str:
     return body if body.startswith(("from ", "import ")) else f"\n\n{body}"
 
 
-def _prose(text: str) -> str:
-    """A docstring as Markdown."""
-    return text.replace("``", "`").strip() + "\n"
+def _prose(text: str, before: str = "") -> str:
+    """A docstring as Markdown; nothing where there is none."""
+    return f"{before}{text.replace('``', '`').strip()}\n" if text.strip() else ""
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from tests.docs.test_documentation import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES += sorted((ROOT / "examples").rglob("*.md"))
+PAGES += sorted((ROOT / "examples").glob("*/README.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = re.compile(r"[a-z][a-z+.-]*:")
 HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from pytest_invari import protocol
+from pytest_invari import hookspecs, protocol
 from pytest_invari.baseline.file import FORMAT as BASELINE
 from pytest_invari.baseline.outcomes import Outcome
 from pytest_invari.data import taskfile
@@ -115,6 +115,26 @@ def test_kinds_of_values_are_said_in_words() -> None:
     assert words({"anyOf": [{"type": "number"}, {"const": "k"}]}) == 'number or `"k"`'
     with pytest.raises(ValueError, match="no words"):
         words({"type": "null"})
+
+
+def test_the_examples_of_hooks_work(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_SHA", "5f00c")
+    prepare(pytester.path)
+    suite = pytester.path / "every.invari.toml"
+    kind = '[[criterion]]\nname = "head"\nkind = "stable_head"\noptions = {at_least = 0.7}\n'
+    suite.write_text(SUITE.replace("gpi", "top_moves") + kind, encoding="utf-8")
+    examples = blocks(FOLDER / "hooks.md", "python")
+    assert re.findall(r"^def (pytest_invari_\w+)", "".join(examples), re.MULTILINE) == list(hookspecs.__all__)
+    for number, body in enumerate(examples):
+        (pytester.path / f"hook_{number}.py").write_text(body, encoding="utf-8")
+    plugins = [word for number in range(len(examples)) for word in ("-p", f"hook_{number}")]
+    pytester.syspathinsert()
+    run = ["--invari-suite=every.invari.toml", "--reranker=longest_first", "--invari-json=report.json"]
+    assert pytester.runpytest_inprocess(*QUIET, *plugins, *run).ret == 0
+    report = json.loads((pytester.path / "report.json").read_text(encoding="utf-8"))
+    assert report["environment"]["commit"] == "5f00c"
+    assert report["subjects"][0]["reranker"] == "longest_first"
+    assert report["subjects"][0]["metrics"]["top_moves"]["estimate"] == 0.0
 
 
 # Written by hand

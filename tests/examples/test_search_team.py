@@ -11,10 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_documentation import ROOT, commands
+from tests.plugin.conftest import QUIET
 
 EXAMPLE = ROOT / "examples" / "search_team"
 GATE = "--invari-suite=search.invari.toml"
-VERDICTS = "criteria: 4 passed, 0 failed, 0 undecided"
+COMPARED = "--invari-compare=baseline.json"
+VERDICTS = "criteria: 7 passed, 0 failed, 0 undecided"
+ENDS = {
+    "pytest": ["*3 passed*"],
+    COMPARED: [VERDICTS, "baseline baseline.json: 6 same"],
+    "2": ["invari: search (nightly: 12 views of all queries); 7 checks", VERDICTS],
+    "--reranker=literal": ["PASS*ndcg?literal-tasks-K8?*", VERDICTS],
+    "--invari-save=baseline.json": [VERDICTS, "saved: 5 metrics in baseline.json"],
+}
+"""What a command of the README shows, by its last word."""
+IN_THIS_PROCESS = {"--reranker=literal", "--invari-save=baseline.json", "--invari-json=alone.json"}
 
 
 @pytest.fixture
@@ -26,31 +37,32 @@ def copied(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     return pytester
 
 
-def figures(pytester: pytest.Pytester, *arguments: str) -> list[tuple[str, float, float, float]]:
-    """The criteria of a run in a process of its own, which must pass."""
-    result = pytester.run(sys.executable, "-m", "pytest", GATE, "--invari-json=report.json", *arguments)
-    assert result.ret == 0, result.stdout.str()
-    report = json.loads((pytester.path / "report.json").read_text(encoding="utf-8"))
-    return [(each["criterion"], each["estimate"], each["low"], each["high"]) for each in report["criteria"]]
+def typed(pytester: pytest.Pytester, arguments: list[str]) -> pytest.RunResult:
+    """Run pytest in a process of its own; where it would only be a repetition, in this one."""
+    if IN_THIS_PROCESS & set(arguments):
+        return pytester.runpytest_inprocess(*QUIET, *arguments)
+    return pytester.run(sys.executable, "-m", "pytest", *arguments)
 
 
-def test_the_readme_runs_from_top_to_bottom(copied: pytest.Pytester) -> None:
-    ends = {
-        "pytest": ["*3 passed*"],
-        "--invari-compare=baseline.json": [VERDICTS, "baseline baseline.json: 4 same"],
-        "2": ["*invari: search (nightly: 24 views of all queries); 4 checks", VERDICTS],
-        "--reranker=literal": ["PASS*ndcg?literal-tasks-K8?*", VERDICTS],
-        "--invari-save=baseline.json": [VERDICTS, "saved: 3 metrics in baseline.json"],
-    }
+@pytest.mark.xdist
+def test_the_readme_runs_and_workers_change_no_figure(copied: pytest.Pytester) -> None:
     run = [shlex.split(command) for command in commands(EXAMPLE / "README.md")]
-    assert [command[-1] for command in run] == list(ends)
-    before = values(copied.path / "baseline.json")
-    for command in run:
-        assert command[0] == "pytest"
-        result = copied.run(sys.executable, "-m", *command)
+    assert [command[-1] for command in run] == list(ENDS)
+    stored = values(copied.path / "baseline.json")
+    for program, *arguments in run:
+        assert program == "pytest"
+        report = ["--invari-json=workers.json"] if "-n" in arguments else []
+        result = typed(copied, [*arguments, *report])
         assert result.ret == 0, result.stdout.str()
-        result.stdout.fnmatch_lines(ends[command[-1]])
-    assert values(copied.path / "baseline.json") == before
+        result.stdout.fnmatch_lines(ENDS[[program, *arguments][-1]])
+    assert values(copied.path / "baseline.json") == stored
+    assert typed(copied, [GATE, "--invari-profile=nightly", "--invari-json=alone.json"]).ret == 0
+    alone = figures(copied.path / "alone.json")
+    assert alone == figures(copied.path / "workers.json")
+    assert alone["loc"][0] == 1.0
+    assert alone["loc_vs_previous"][1] > 0.3
+    assert alone["page"][0] == 0.0
+    assert alone["calls"] == (1.0, 1.0, 1.0)
 
 
 def values(baseline: Path) -> dict[str, object]:
@@ -59,20 +71,18 @@ def values(baseline: Path) -> dict[str, object]:
     return {name: entry["queries"] for name, entry in entries.items()}
 
 
-def test_figures_do_not_depend_on_the_number_of_processes(copied: pytest.Pytester) -> None:
-    alone = figures(copied)
-    assert alone == figures(copied, "-n", "2")
-    by_name = {name: (estimate, low) for name, estimate, low, _ in alone}
-    assert by_name["loc"][0] == 1.0
-    assert by_name["loc_vs_previous"][1] > 0.3
-    assert by_name["calls"] == (1.0, 1.0)
+def figures(report: Path) -> dict[str, tuple[float, float, float]]:
+    """Estimate and interval of each criterion."""
+    criteria = json.loads(report.read_text(encoding="utf-8"))["criteria"]
+    return {each["criterion"]: (each["estimate"], each["low"], each["high"]) for each in criteria}
 
 
 def test_a_worse_reranker_turns_the_gate_red(copied: pytest.Pytester) -> None:
     module = copied.path / "team_search.py"
     rule = "len(wanted.intersection(title))"
-    assert module.read_text(encoding="utf-8").count(rule) == 1
-    module.write_text(module.read_text(encoding="utf-8").replace(rule, "0.0"), encoding="utf-8")
-    result = copied.run(sys.executable, "-m", "pytest", GATE, "--invari-compare=baseline.json")
+    text = module.read_text(encoding="utf-8")
+    assert text.count(rule) == 1
+    module.write_text(text.replace(rule, "0.0"), encoding="utf-8")
+    result = copied.runpytest_inprocess(*QUIET, GATE, COMPARED)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*REGRESSED ndcg@baseline*"])
