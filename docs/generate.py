@@ -152,6 +152,10 @@ VARIABLES = (
     ("`INVARI_CACHE`", "the folder of converted models and data sets (default: `~/.cache/pytest-invari`)"),
     ("`INVARI_DATA`", "the MovieLens folder or zip of the data sets called `movielens`"),
     ("`HF_HUB_OFFLINE`", "1: a model id is looked for in the local cache alone"),
+    (
+        "`GITHUB_ACTIONS`, `GITHUB_STEP_SUMMARY`",
+        "set by GitHub: the report stands in the job's summary, and failed criteria are annotated",
+    ),
 )
 COMMANDS = (
     (
@@ -164,6 +168,10 @@ COMMANDS = (
         "of what; exit status 2 where the file has a mistake",
     ),
     ("`python -m pytest_invari.schema`", "print the JSON Schema of [suites](suite.md)"),
+    (
+        "`python -m pytest_invari.reports.schema`",
+        "print the JSON Schema of [reports](files.md#json-report); with `selfcheck`, that of the self-check's",
+    ),
 )
 
 

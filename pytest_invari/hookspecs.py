@@ -78,6 +78,7 @@ def pytest_invari_criteria(config: pytest.Config) -> Mapping[str, Callable[..., 
             study.assert_at_least("loc", at_least)
             study.assert_at_most("exposure_deviation@1", 1 - at_least)
 
+
         @pytest.hookimpl(optionalhook=True)
         def pytest_invari_criteria(config):
             return {"stable_head": stable_head}
