@@ -246,8 +246,8 @@ class Judgement:
     and ``detectable`` is the distance from the bound that as many queries as now decide in 80 of 100 runs.
     ``p_fail`` is the p-value of failing. Both are NaN without an interval.
 
-    A kind whose finding is no interval says it in words: ``figure`` opens the line, ``lines`` may follow it,
-    and ``details`` are the same as plain values, for programs.
+    A kind whose finding is no interval says it in words: ``figure`` opens the line, ``lines``, harmless to
+    show, may follow it, and ``details`` are the same as plain values, for programs.
     """
 
     verdict: Verdict

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.parameters import bind_options
+from pytest_invari.reports.text import harmless
 from pytest_invari.usercode import shortened, user_code
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class CustomCriterion(Criterion):
         if message is not None:
             # pytest begins the message of an assertion that has an empty one with a line break.
             first, *more = message.strip().splitlines() or ["an assertion failed without a message"]
-            return Judgement("fail", math.nan, figure=first, lines=more, details=details)
+            return Judgement("fail", math.nan, figure=first, lines=list(map(harmless, more)), details=details)
         if not study.is_measured:
             reason = f"nothing measured: kind {self.named!r} has looked at no figure of the study"
             return Judgement("fail", math.nan, reason=reason)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import counted
+from pytest_invari.reports.text import harmless
 from pytest_invari.reports.witness_text import witness_lines
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class WitnessCriterion(Criterion):
             n=len(compared),
             reason="; ".join(filter(None, [reason, evidence.faults])),
             figure=figure,
-            lines=witness_lines(*found) if found else (),
+            lines=[harmless(line) for line in witness_lines(*found)] if found else (),
             details={"differ": len(differ), "witness": _details(*found) if found else None},
         )
 
@@ -81,7 +82,7 @@ class WitnessCriterion(Criterion):
         for each in compared:
             for order, again in each.again.items():
                 return each.task, Witness.of((order, order), (each.rankings[order], again))
-        pairs = [(each, each.nearest) for each in compared]
+        pairs = [(each, each.nearest) for each in compared if each.differ]
         flips = [(each, pair) for each, pair in pairs if pair is not None]
         if not flips:
             return None

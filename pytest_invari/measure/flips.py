@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pytest_invari.measure.measured import is_valid
 
@@ -34,13 +35,18 @@ class Answers:
 
     @property
     def nearest(self) -> tuple[Order, Order] | None:
-        """The two orders, ranked differently, that differ at the fewest positions; None without any."""
-        pairs = (
-            pair
-            for pair in combinations(self.rankings, 2)
-            if self.rankings[pair[0]] != self.rankings[pair[1]]
-        )
-        return min(pairs, key=lambda pair: moved(*pair), default=None)
+        """The first two orders, ranked differently, that differ at the fewest positions; None without any."""
+        number = {ranking: index for index, ranking in enumerate(dict.fromkeys(self.rankings.values()))}
+        if len(number) < 2:
+            return None
+        orders = list(self.rankings)
+        place = {item: index for index, item in enumerate(self.task.ids)}
+        items = np.array([[place[item] for item in order] for order in orders], np.int32)  # (M, K)
+        ranked = np.array([number[self.rankings[order]] for order in orders], np.int32)  # (M,)
+        differ = np.array([(items != order).sum(axis=1) for order in items])  # (M, M)
+        flips = np.where(ranked[:, None] != ranked, differ, items.shape[1] + 1)
+        one, other = divmod(int(flips.argmin()), len(orders))
+        return orders[one], orders[other]
 
 
 def moved(one: Order, other: Order) -> int:

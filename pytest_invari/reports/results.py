@@ -178,13 +178,11 @@ def wording(check: Check, judgement: Judgement) -> Wording:
 
 
 def further_lines(judgement: Judgement) -> list[str]:
-    """What follows the line of a judgement, as harmless as it and no wider than a terminal."""
+    """What follows the line of a judgement, no wider than a terminal."""
     return [
         part
-        for line in map(harmless, judgement.lines)
-        for part in textwrap.wrap(
-            line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False, drop_whitespace=True
-        )
+        for line in judgement.lines
+        for part in textwrap.wrap(line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
     ]
 
 

@@ -225,6 +225,26 @@ def test_a_replay_calls_nothing(project: Project) -> None:
     assert "no calls were made" in replayed["text"]
 
 
+def test_a_kind_of_ones_own_is_judged_by_a_replay(project: Project) -> None:
+    write_conftest(project, HEAD, "dict(stable_head=stable_head)")
+    write_suite(project, own())
+    ranked = entries(project, "--invari-records=records")["head"]
+    (project.path / "calls.txt").unlink()
+    assert entries(project, "--invari-records=records", "--invari-replay")["head"] == ranked
+    assert not (project.path / "calls.txt").exists()
+
+
+def test_ids_and_texts_cannot_command_a_terminal(project: Project) -> None:
+    candidates = [{"id": f"\x1b[3{number}m", "text": f"\x1b]0;{number}\x07"} for number in range(6)]
+    row = {"query_id": "\x1b[2J", "text": "films", "candidates": candidates}
+    (project.path / "tasks.jsonl").write_text(json.dumps(row) + "\n")
+    write_suite(project, WITNESS)
+    result = run(project, "--color=no", "--invari-json=report.json", reranker="input_order")
+    assert result.ret == 1
+    assert not any("\x1b" in line or "\x07" in line for line in result.outlines)
+    assert any("\\x1b]0;" in line for line in result.outlines)
+
+
 def test_calls_of_a_search_are_not_recorded(project: Project) -> None:
     write_conftest(project)
     write_suite(project, WITNESS)

@@ -76,6 +76,16 @@ def test_it_is_as_short_as_a_search_through_everything_finds(
     assert found.moved == 2
 
 
+def test_known_rankings_are_a_witness_without_any_call() -> None:
+    rank, asked = counting(lambda shown: shown)
+    known = {order: order for order in (ITEMS, ITEMS[::-1])}
+    found = find_witness(rank, ITEMS, ITEMS[::-1], 0, known)
+    assert found == Witness((ITEMS, ITEMS[::-1]), (ITEMS, ITEMS[::-1]), "a", "b", is_smallest=False, calls=0)
+    assert not asked
+    with pytest.raises(ValueError, match="at least 3 calls"):
+        find_witness(rank, ITEMS, ITEMS[::-1], 0, {ITEMS: ITEMS})
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 50), length=st.integers(2, 6), calls=st.integers(LEAST_CALLS, 40))
 def test_no_more_calls_are_made_than_allowed_and_what_is_found_is_a_witness(
