@@ -170,7 +170,7 @@ COMMANDS = (
     ("`python -m pytest_invari.schema`", "print the JSON Schema of [suites](suite.md)"),
     (
         "`python -m pytest_invari.reports.schema`",
-        "print the JSON Schema of [reports](files.md#json-report); with `selfcheck`, that of the self-check's",
+        "print the JSON Schema of [reports](files.md#json-report); with `selfcheck`, of the self-check's",
     ),
 )
 
