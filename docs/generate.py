@@ -134,8 +134,9 @@ option off. An option that may be repeated is a list in the ini file. `{ALIAS}` 
 `--invari-reranker`, unless another plugin has an option of that name.
 
 {table(["option", "value", "ini key", "default", "meaning"], rows)}
-On the command line of a run without a suite these options are refused, since they would be ignored; ini keys
-and `addopts` are not. `pytest --invari-list` has the names of suites, rerankers, data sets and metrics.
+On the command line of a run without a suite, options that only suites heed are refused, since they would be
+ignored; ini keys and `addopts` are not. What the fixture `invari` heeds is taken: the language model's options,
+`--invari-strict`, `--invari-records` and `--invari-replay`. `pytest --invari-list` has the names of suites, rerankers, data sets and metrics.
 
 ## Exit statuses
 

@@ -16,13 +16,12 @@ __all__ = [
     "add_alias",
     "add_options",
     "read_settings",
-    "require_suite",
     "reranker_switch",
+    "typed_options",
 ]
 
 ALIAS = "--reranker"
 
-_STRICT = "--invari-strict"
 _ALIAS_IS_TAKEN = pytest.StashKey[bool]()
 
 
@@ -125,26 +124,16 @@ def reranker_switch(config: pytest.Config) -> str:
     return f"{ALIAS}=NAME"
 
 
-def require_suite(config: pytest.Config) -> None:
-    """Refuse our options in a run without a suite, which would ignore them.
+def typed_options(config: pytest.Config) -> dict[str, str]:
+    """Our switches on the command line itself, as they were typed, each with the name of its option.
 
-    Only what stands on the command line itself is meant for this run; ``addopts``, ``PYTEST_ADDOPTS`` and
-    our ini keys are defaults, and never disturb a run of ordinary tests.
-
-    Raises:
-        pytest.UsageError: there are some.
+    Only these are meant for this one run; ``addopts``, ``PYTEST_ADDOPTS`` and our ini keys are defaults.
     """
-    keys = {option.switch: option.key for option in _options()}
+    names = {option.switch: option.name for option in _options()}
     if not config.stash.get(_ALIAS_IS_TAKEN, False):
-        keys[ALIAS] = keys["--invari-reranker"]
+        names[ALIAS] = "reranker"
     typed = (str(argument).partition("=")[0] for argument in config.invocation_params.args)
-    given = [switch for switch in dict.fromkeys(typed) if switch in keys]
-    # An ordinary test may use the fixture, whose assertions heed it.
-    if given and given != [_STRICT]:
-        raise pytest.UsageError(
-            f"without a suite, {' and '.join(given)} would be ignored: add --invari-suite=NAME "
-            f"(--invari-list shows them); a default for every run is set by the ini key {keys[given[0]]}"
-        )
+    return {switch: names[switch] for switch in typed if switch in names}
 
 
 def read_settings(config: pytest.Config) -> Settings:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_invari import hookspecs
-from pytest_invari.options import add_alias, add_options, require_suite
+from pytest_invari.options import add_alias, add_options
 
 if TYPE_CHECKING:
     from pytest_invari.testing.studies import Studies
@@ -66,20 +66,27 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         return
     from pytest_invari.session.hooks import use_own_metrics
+    from pytest_invari.session.ignored import (
+        refuse_in_selfcheck,
+        refuse_without_selfcheck,
+        refuse_without_suite,
+    )
 
     use_own_metrics(config)
     if config.getoption("invari_selfcheck"):
         from pytest_invari.selfcheck.plugin import start as start_selfcheck
 
+        refuse_in_selfcheck(config)
         start_selfcheck(config)
         return
+    refuse_without_selfcheck(config)
     asks = config.getoption("invari_suite") or config.getini("invari_suite")
     if asks or any(_may_be_ours(argument) for argument in config.args):
         from pytest_invari.session.suite_plugin import start
 
         if start(config):
             return
-    require_suite(config)
+    refuse_without_suite(config)
 
 
 @pytest.fixture(scope="session")

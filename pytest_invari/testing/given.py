@@ -73,8 +73,8 @@ class GivenRegistry(Registry):
         given, name = _name_of(reranker), self.spec(reranker).name
         if given != name:
             raise InvariError(
-                f"records know a reranker by its name, and another one is called {given!r} here; give this one "
-                "a name of its own"
+                f"records know a reranker by its name, and another one is called {given!r} here; give this "
+                "one a name of its own"
             )
         if not _code_of(reranker) and not callable(getattr(reranker, "fingerprint", None)):
             raise InvariError(
@@ -93,11 +93,15 @@ class GivenRegistry(Registry):
         Raises:
             InvariError: they are.
         """
-        code = "" if isinstance(reranker, str | RerankerSpec) else _code_of(reranker)
-        if code and recorded.get("code", code) != code:
+        if isinstance(reranker, str | RerankerSpec):
+            return
+        code, known = _code_of(reranker), str(recorded.get("code", ""))
+        # What a factory made has another name than the factory.
+        is_namesake = known.rpartition(".")[2] == code.rpartition(".")[2]
+        if is_namesake and known != code:
             raise InvariError(
-                f"{where}: the records of {_name_of(reranker)!r} are those of {recorded['code']}, not of {code}; "
-                "run once without --invari-replay to rank them"
+                f"{where}: the records of {_name_of(reranker)!r} are those of {known}, not of {code}; run "
+                "once without --invari-replay to rank them"
             )
 
     def dataset(self, tasks: Tasks, k: int | None) -> tuple[str, int]:

@@ -50,7 +50,8 @@ def assert_permutation_invariant(
 
     Args:
         reranker: a function ``(context, texts)``, an object with ``rank(request)``, a class or factory that
-            makes one, or a name as on the command line, but for those that conftests give.
+            makes one, or a name as on the command line, but for those that conftests give (the fixture's
+            method of this name, ``invari.assert_permutation_invariant``, knows them too).
         tasks: the lists; equal scores count as ranked, in the order that the ranking gave them.
         views: orders of each list: its own, the reverse, and drawn ones; all there are when they are fewer.
         orders: ids in further orders, each for the lists that have exactly these candidates.

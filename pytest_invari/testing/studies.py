@@ -154,7 +154,8 @@ class Studies:
         with WithoutInternals():
             if self._settings.replay:
                 raise InvariError(
-                    "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; deselect it"
+                    "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; "
+                    "deselect it"
                 )
         call = "invari.assert_permutation_invariant"
         surroundings = Surroundings(self._registry, self._model, self._shared, call)

@@ -65,3 +65,40 @@ def test_mistakes_are_one_line(project: Project) -> None:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert message in result.stderr.str()
         assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--reranker=random"], "--reranker"),
+        (["--invari-save=a.json", "--invari-compare=b.json"], "--invari-save and --invari-compare"),
+        (
+            ["--invari-dataset=tasks.jsonl", "--invari-baseline=random"],
+            "--invari-dataset and --invari-baseline",
+        ),
+        (["--invari-model=m", "--invari-records=kept"], "--invari-model and --invari-records"),
+        (["--invari-strict", "--invari-markdown=r.md"], "--invari-strict and --invari-markdown"),
+        (["--invari-model=m", "--invari-baseline=random", "test_mine.py"], "--invari-baseline"),
+    ],
+)
+def test_what_it_would_ignore_is_refused(project: Project, arguments: list[str], named: str) -> None:
+    project.write("test_mine.py", "def test_it(): pass")
+    result = project.pytest(*SMALL, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [f"ERROR: --invari-selfcheck judges * would ignore {named}: leave that out, *"]
+    )
+
+
+def test_defaults_do_not_disturb_it_and_what_it_heeds_is_taken(project: Project) -> None:
+    project.write("pytest.ini", "[pytest]\naddopts = --reranker=sgs\ninvari_save = a.json\n")
+    heeded = (
+        "--invari-profile=quick",
+        "--invari-k=5",
+        "--invari-views=4",
+        "--invari-queries=31",
+        "--invari-seed=2",
+    )
+    found = trials(project, *heeded, "-k", "loc and noise and not baseline")
+    assert [(each["k"], each["views"], each["queries"]) for each in found] == [(5, 4, 31)]
+    assert not (project.path / "a.json").exists()

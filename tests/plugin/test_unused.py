@@ -117,8 +117,11 @@ def test_python_m_pytest_and_a_program_that_imports_it_first_work(project: Proje
     [
         (["--reranker=sgs"], "--reranker"),
         (["--invari-reranker", "sgs"], "--invari-reranker"),
-        (["--invari-k=3", "--invari-strict", "test_mine.py"], "--invari-k and --invari-strict"),
-        (["--invari-records=kept"], "--invari-records"),
+        (["--invari-k=3", "--invari-strict", "test_mine.py"], "--invari-k"),
+        (
+            ["--invari-json=a.json", "--invari-records=kept", "--invari-save=b.json"],
+            "--invari-json and --invari-save",
+        ),
         (["--invari-json="], "--invari-json"),
         (["-p", "no:terminal", "--invari-views=5"], "--invari-views"),
     ],
@@ -148,3 +151,44 @@ def test_the_alias_of_somebody_else_needs_no_suite(project: Project) -> None:
     project.write("conftest.py", "def pytest_addoption(parser):\n    parser.addoption('--reranker')\n")
     project.write("test_mine.py", "def test_it(): pass")
     project.pytest("--reranker=theirs").assert_outcomes(passed=1)
+
+
+HEEDED = [
+    "--invari-strict",
+    "--invari-records=kept",
+    "--invari-replay",
+    "--invari-model=none",
+    "--invari-device=cpu",
+    "--invari-dtype=float32",
+    "--invari-batch-tokens=9",
+    "--invari-trust-remote-code",
+    "--invari-calibrate",
+]
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+def test_what_only_the_fixture_heeds_is_told_at_the_end_where_no_test_uses_it(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("test_mine.py", "def test_it(): pass\ndef test_used(invari): pass\n")
+    names = " and ".join(option.partition("=")[0] for option in HEEDED)
+    line = f"invari: {names} changed nothing: no suite was asked for, and no test that ran uses the fixture*"
+    unused = project.pytest(*HEEDED, *workers, "-k", "test_it")
+    assert unused.ret == pytest.ExitCode.OK
+    unused.stdout.fnmatch_lines([line])
+    used = project.pytest(*HEEDED, *workers)
+    used.assert_outcomes(passed=2)
+    used.stdout.no_fnmatch_line("invari: *changed nothing*")
+    project.pytest(*HEEDED, "--collect-only").stdout.no_fnmatch_line("invari: *changed nothing*")
+    assert not (project.path / "kept").exists()
+
+
+def test_simulations_without_a_selfcheck_are_refused(project: Project) -> None:
+    for arguments in (["--invari-suite=small.invari.toml", "--reranker=random"], []):
+        result = project.pytest("--invari-simulations=20", *arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(
+            ["ERROR: --invari-simulations would be ignored: *add that, or leave it out"]
+        )
+    project.write("pytest.ini", "[pytest]\ninvari_simulations = 20\n")
+    project.run().assert_outcomes(passed=4)
