@@ -135,8 +135,9 @@ option off. An option that may be repeated is a list in the ini file. `{ALIAS}` 
 
 {table(["option", "value", "ini key", "default", "meaning"], rows)}
 On the command line of a run without a suite, options that only suites heed are refused, since they would be
-ignored; ini keys and `addopts` are not. What the fixture `invari` heeds is taken: the language model's options,
-`--invari-strict`, `--invari-records` and `--invari-replay`. `pytest --invari-list` has the names of suites, rerankers, data sets and metrics.
+ignored; ini keys and `addopts` are not. What the fixture `invari` heeds is taken: the options of the language
+model, `--invari-strict`, `--invari-records` and `--invari-replay`. `pytest --invari-list` has the names of
+suites, rerankers, data sets and metrics.
 
 ## Exit statuses
 
