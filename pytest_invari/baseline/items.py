@@ -36,7 +36,7 @@ class ChangeItem(CheckItem):
         change = self.check
         with showing_progress(self, shown=not self._bench.is_measured(change)):
             comparison = self._gate.comparison(change)
-        self._make_entries()
+        self._make_what_is_carried()
         self.comparison = comparison
         self._put_properties(_properties(change, comparison))
         message, outcome = describe_change(change, comparison), comparison.outcome
@@ -48,7 +48,7 @@ class ChangeItem(CheckItem):
             return None
         return {
             "change": asdict(self.comparison),
-            "subjects": self._bench.summaries(self.check),
+            "subjects": self._subjects,
             "entries": self._entries,
         }
 

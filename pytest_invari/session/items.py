@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.gate import Gate
     from pytest_invari.criteria.checks import Check
     from pytest_invari.criteria.criterion import Judgement
+    from pytest_invari.reports.results import Summary
     from pytest_invari.session.bench import Bench
 
 __all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "showing_progress"]
@@ -68,6 +69,7 @@ class CheckItem(pytest.Item):
         self.check, self._bench, self._gate = check, bench, gate
         self.judgement: Judgement | None = None
         self.failure = ""
+        self._subjects: list[Summary] = []
         self._entries: dict[str, Any] = {}
         self.add_marker("invari")
 
@@ -86,7 +88,7 @@ class CheckItem(pytest.Item):
         check = self.check
         with showing_progress(self, shown=not self._bench.is_measured(check)):
             judgement = self._bench.judgement(check)
-        self._make_entries()
+        self._make_what_is_carried()
         self.judgement = judgement
         self._put_properties(_properties(judgement))
         message = "\n".join([describe(check, judgement), *further_lines(judgement)])
@@ -112,7 +114,7 @@ class CheckItem(pytest.Item):
         """What rides on the report to the controller; None when nothing was judged."""
         if self.judgement is None:
             return None
-        return carry(self.judgement, self._bench.summaries(self.check), self._entries)
+        return carry(self.judgement, self._subjects, self._entries)
 
     def _put_properties(self, own: Mapping[str, object]) -> None:
         """Set what reports say of the item, in plain types: numpy's would break pytest-xdist's transport.
@@ -146,8 +148,12 @@ class CheckItem(pytest.Item):
         if is_undecided:
             raise CheckUndecided(message)
 
-    def _make_entries(self) -> None:
-        """Make what a baseline is to store, before there is an outcome that would hide that it cannot be."""
+    def _make_what_is_carried(self) -> None:
+        """Make what the report carries while the item runs: users' metrics are code, which may print.
+
+        What a baseline is to store comes before an outcome that would hide that it cannot be.
+        """
+        self._subjects = self._bench.summaries(self.check)
         try:
             self._entries = self._gate.entries(self.check)
         except InvariError as error:

@@ -400,6 +400,20 @@ def test_one_that_is_only_reported_says_what_broke(project: Project) -> None:
     assert f"undefined ({WHO} returned 2 for query 'q0'" in " ".join(result.stdout.str().split())
 
 
+def test_what_a_function_prints_and_how_it_ends_belongs_to_the_item(project: Project) -> None:
+    project.write_suite("own", loc="at_least = 0.1")
+    suite = (project.path / "own.invari.toml").read_text(encoding="utf-8")
+    project.write("own.invari.toml", suite.replace('name = "own"', 'name = "own"\nreport = ["mine"]'))
+    write_metric(project, "print('so many:', len(lists.ids)); return [0] * 32")
+    result = project.pytest("own.invari.toml", "--reranker=first_stage", "-rP")
+    result.stdout.fnmatch_lines(["*Captured stdout call*", "so many: 32"])
+    write_metric(project, "pytest.fail('over time')")
+    result = project.pytest("own.invari.toml", "--reranker=first_stage")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*over time*"])
+
+
 def test_nan_is_undefined_and_never_zero(project: Project) -> None:
     write_metric(project, "return np.where(np.arange(32) < 1, np.nan, 0.25)")
     project.write_suite("own", mine="at_most = 0.5")
