@@ -29,6 +29,8 @@ SMOKE = (
     "tests/plugin/test_xdist.py",
     "tests/testing/test_fixture.py",
 )
+# What tests read reports with, and another plugin that reports.
+READERS = ("jsonschema", "markdown-it-py", "pytest-github-actions-annotate-failures")
 # No language model and no data set is installed here, and nothing is built in these environments.
 WITHOUT_MODELS = "not model and not packaging"
 IS_THE_WHEEL = """
@@ -56,7 +58,7 @@ def tests(session: nox.Session, pytest: str) -> None:
     (built,) = _dist(session).glob("*.whl")
     hosts = _lowest() if pytest == "oldest" else HOSTS
     pinned = _constraints(session, without=HOSTS if pytest == "oldest" else ())
-    session.install("-c", pinned, f"{built}[analysis,hypothesis]", "jsonschema", *hosts)
+    session.install("-c", pinned, f"{built}[analysis,hypothesis]", *READERS, *hosts)
     session.run("python", "-I", "-c", IS_THE_WHEEL)
     session.run("pytest", "-q", "-m", f"{WITHOUT_MODELS} and not xdist", *SMOKE)
     session.install("-c", pinned, "pytest-xdist", *hosts)

@@ -506,6 +506,7 @@ def test_runs_without_a_suite_do_not_ask_for_kinds(project: Project) -> None:
     assert project.pytest("test_one.py").ret == 0
 
 
+@pytest.mark.xdist
 def test_both_kinds_work_under_xdist(project: Project) -> None:
     write_conftest(project, HEAD, "dict(stable_head=stable_head)")
     write_suite(project, own(), WITNESS)

@@ -33,7 +33,12 @@ def test_everything_judged_is_a_success(project: Project) -> None:
 
 @pytest.mark.parametrize(
     "selection",
-    [("-k", "test_good"), ("-m", "not invari"), ("-m", "not invari", "-n2"), ("--deselect", "small::")],
+    [
+        ("-k", "test_good"),
+        ("-m", "not invari"),
+        pytest.param(("-m", "not invari", "-n2"), marks=pytest.mark.xdist),
+        ("--deselect", "small::"),
+    ],
     ids=["k", "m", "workers", "deselect"],
 )
 def test_a_subject_without_a_selected_item_fails(project: Project, selection: tuple[str, ...]) -> None:
@@ -64,7 +69,7 @@ def test_lf_that_leaves_a_subject_out_fails(project: Project) -> None:
     assert json.loads((project.path / ".pytest_cache/v/cache/lastfailed").read_text()) == {}
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
 def test_some_criteria_of_each_subject_are_a_selection(project: Project, workers: tuple[str, ...]) -> None:
     assert gate(project, "--reranker=oracle", "-k", "loc and not baseline", *workers).ret == 0
 
@@ -109,7 +114,7 @@ def pytest_runtest_{phase}(item):
         (MARKS.format(mark="skip(reason='too slow')"), ()),
         (MARKS.format(mark="xfail(run=False, reason='too slow')"), ()),
         (SKIPS.format(phase="setup", outcome="skip"), ()),
-        (SKIPS.format(phase="setup", outcome="skip"), ("-n2",)),
+        pytest.param(SKIPS.format(phase="setup", outcome="skip"), ("-n2",), marks=pytest.mark.xdist),
         (SKIPS.format(phase="call", outcome="xfail"), ()),
     ],
     ids=["skip", "notrun", "setup", "workers", "call"],
@@ -136,7 +141,10 @@ def test_an_expected_failure_fails_under_the_gate_alone(project: Project) -> Non
     result.stdout.fnmatch_lines(["FAILED small::gpi* - 0.3*"])
 
 
-@pytest.mark.parametrize(("change", "workers"), [("del items[1:]", ()), ("items.clear()", ("-n2",))])
+@pytest.mark.parametrize(
+    ("change", "workers"),
+    [("del items[1:]", ()), pytest.param("items.clear()", ("-n2",), marks=pytest.mark.xdist)],
+)
 def test_items_that_a_conftest_drops_are_a_selection_while_one_is_left(
     project: Project, change: str, workers: tuple[str, ...]
 ) -> None:
@@ -156,7 +164,9 @@ def pytest_runtest_makereport(item, call):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("--invari-strict",), ("-n2",)])
+@pytest.mark.parametrize(
+    "options", [(), ("--invari-strict",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+)
 @pytest.mark.parametrize(
     "change",
     ["report.outcome = 'passed'", "report.outcome, report.longrepr = 'skipped', ('here', 1, 'flaky')"],
@@ -172,7 +182,9 @@ def test_a_failing_verdict_stays_a_failure_whatever_a_hook_says(
     assert result.ret == FAILED
 
 
-@pytest.mark.parametrize("options", [(), ("--invari-strict",), ("-n2",)])
+@pytest.mark.parametrize(
+    "options", [(), ("--invari-strict",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+)
 def test_nor_can_it_be_changed_on_its_way(project: Project, options: tuple[str, ...]) -> None:
     project.write(
         "conftest.py",
@@ -196,7 +208,9 @@ EMPTIES = "def pytest_runtest_protocol(item):\n    if 'gpi' in item.name: item.r
 
 
 @pytest.mark.parametrize(
-    ("hook", "workers"), [(TAKES_OVER, ()), (TAKES_OVER, ("-n2",)), (EMPTIES, ())], ids=["a", "b", "c"]
+    ("hook", "workers"),
+    [(TAKES_OVER, ()), pytest.param(TAKES_OVER, ("-n2",), marks=pytest.mark.xdist), (EMPTIES, ())],
+    ids=["a", "b", "c"],
 )
 def test_an_item_that_judged_nothing_fails(project: Project, hook: str, workers: tuple[str, ...]) -> None:
     project.write("conftest.py", f"import pytest\n@pytest.hookimpl(tryfirst=True)\n{hook}")
@@ -260,7 +274,9 @@ def test_a_suite_without_criteria_is_refused(project: Project) -> None:
     result.stderr.fnmatch_lines(["ERROR: *empty.invari.toml*criterion*"])
 
 
-@pytest.mark.parametrize("options", [("-x",), ("--maxfail=1",), ("-x", "-n2")])
+@pytest.mark.parametrize(
+    "options", [("-x",), ("--maxfail=1",), pytest.param(("-x", "-n2"), marks=pytest.mark.xdist)]
+)
 def test_what_a_stop_leaves_is_told_in_one_entry(project: Project, options: tuple[str, ...]) -> None:
     result = gate(project, *options, reranker="input_order")
     assert result.ret != 0
@@ -288,6 +304,7 @@ def rank(context, texts):
 """
 
 
+@pytest.mark.xdist
 def test_a_comparison_whose_worker_crashed_stays_missing(project: Project) -> None:
     when = "pathlib.Path('armed').exists() and not (pathlib.Path('armed').unlink())"
     project.write("mine_once.py", CRASHES.format(when=when))
@@ -302,6 +319,7 @@ def test_a_comparison_whose_worker_crashed_stays_missing(project: Project) -> No
     assert "crashed" in found["reason"]
 
 
+@pytest.mark.xdist
 def test_what_no_worker_is_left_for_is_not_judged(project: Project) -> None:
     project.write("mine_dead.py", CRASHES.format(when="True"))
     result = gate(project, "-n1", "--max-worker-restart=0", reranker="mine_dead:rank")
