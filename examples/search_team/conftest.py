@@ -19,7 +19,7 @@ def pytest_invari_rerankers(config: pytest.Config) -> dict[str, object]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_invari_metrics(config: pytest.Config) -> dict[str, CustomMetric]:
-    """Both look at the first k products: ``page_changes@3``."""
+    """Both look at the first k products: ``page_changes@3``. A new version asks for a new baseline."""
     return {
         "page_changes": CustomMetric(
             page_changes,
@@ -28,6 +28,7 @@ def pytest_invari_metrics(config: pytest.Config) -> dict[str, CustomMetric]:
             high=1.0,
             description="views whose first k products are others than in the first view",
             has_cutoff=True,
+            version="1",
         ),
         "house_share": CustomMetric(
             house_share,
@@ -36,6 +37,7 @@ def pytest_invari_metrics(config: pytest.Config) -> dict[str, CustomMetric]:
             high=1.0,
             description="the house brand's share of the first k places",
             has_cutoff=True,
+            version="1",
         ),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_invari import Cost, Ranking, Request
+from pytest_invari import Candidate, Cost, Ranking, Request
 
 __all__ = ["TeamSearch", "previous"]
 
@@ -35,7 +35,7 @@ class TeamSearch:
         return found / len(wanted) + self.brevity * found / len(title)
 
 
-def previous(context: str, candidates: list) -> list[str]:
+def previous(context: str, candidates: list[Candidate]) -> list[str]:
     """The rule before: products with equally many of the words stay in the order in which they arrive."""
     wanted = set(words(context))
     return [
