@@ -110,7 +110,6 @@ STRUCTURE: list[Mistake] = [
     (10, ["name = 'LOC'"], f"10: criterion 'LOC': name {NAME_MEANT} 'LOC'"),
     (10, [], "9: criterion 1: the key 'name' is missing"),
     (10, ["name = 5"], f"10: criterion 1: name {NAME_MEANT} 5"),
-    (11, ["metric = 'lok'"], "11: criterion 'loc': unknown metric 'lok'. Did you mean 'loc'"),
     (11, ["metric = 'ndcg'"], "11: criterion 'loc': metric 'ndcg': ndcg needs the length of the top"),
     (11, ["metric = 'ndcg@0'"], "11: criterion 'loc': metric 'ndcg@0': ndcg needs the length of the top"),
     (11, ["metric = 'loc@5'"], "11: criterion 'loc': metric 'loc@5': loc takes no @; write 'loc'"),
@@ -127,6 +126,10 @@ STRUCTURE: list[Mistake] = [
     (12, ["at_least = -1"], "12: criterion 'loc': at_least = -1 demands nothing: loc lies between -1 and 1"),
     (12, ["at_most = 1.0"], "12: criterion 'loc': at_most = 1 demands nothing: loc lies between -1 and 1"),
     (12, ["at_most = -1.5"], "12: criterion 'loc': at_most = -1.5 cannot be meant: loc lies between -1 and 1"),
+    (11, ["kind = 'witness'"], "12: criterion 'loc': at_least goes with kind 'metric', not with 'witness'"),
+    (11, ["kind = 3"], "11: criterion 'loc': kind must be the name of a kind, not 3"),
+    (12, ["at_least = 0.7", "max_calls = 3"], "13: criterion 'loc': max_calls goes with kind 'witness', not with 'metric'"),
+    (12, ["at_least = 0.7", "options = {}"], "13: criterion 'loc': options goes with a kind of your own, not with 'metric'"),
     (12, ["at_least = 0.7", "margin = 0.1"], "13: criterion 'loc': margin goes with not_worse_than, not with at_least"),
     (12, ["at_least = 0.7", "by = 0.1"], "13: criterion 'loc': by goes with better_than, not with at_least"),
     (12, ["better_than = 'x'", "margin = 0.1"], "13: criterion 'loc': margin goes with not_worse_than, not with better_than"),
@@ -147,6 +150,8 @@ STRUCTURE: list[Mistake] = [
 
 # Mistakes that only the reader sees: JSON has no NaN, takes 6.0 for 6, and knows nothing of other keys' values.
 BEYOND_THE_SCHEMA: list[Mistake] = [
+    (11, ["metric = 'lok'"], "11: criterion 'loc': unknown metric 'lok'. Did you mean 'loc'"),
+    (11, ["kind = 'witnes'"], "11: criterion 'loc': unknown kind 'witnes'. Did you mean 'witness'? Known: metric, witness."),
     (2, ["name = 'x'", "profile = 'paper'"], "3: [suite]: unknown profile 'paper'. Known: quick."),
     (2, ["name = 'x'", "max_undefined = nan"], "3: [suite]: max_undefined must be a finite number of at least 0 and below 1, not nan"),
     (2, ["name = 'x'", f"min_queries = {HUGE}"], "3: [suite]: min_queries must be a whole number of at least 1, not a number of more than 64 bits"),
