@@ -34,10 +34,10 @@ __all__ = [
     "carry",
     "describe",
     "further_lines",
-    "last_line",
     "summarise",
     "table_metrics",
     "verdict_line",
+    "why_failed",
     "why_nothing",
     "wording",
 ]
@@ -157,7 +157,7 @@ def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, 
 def why_nothing(report: pytest.TestReport) -> str:
     """Why an item that failed or was skipped has judged nothing."""
     if report.failed:
-        return "nothing measured: " + last_line(report.longreprtext)
+        return "nothing measured: " + why_failed(report)
     return "skipped: " + _skip_reason(report)
 
 
@@ -312,8 +312,10 @@ def _why_undefined(measured: Measured, name: str) -> str | None:
     return found.most_common(1)[0][0] if found else None
 
 
-def last_line(text: str) -> str:
-    """What an error said, of the text that pytest shows of it."""
+def why_failed(report: pytest.TestReport) -> str:
+    """What the error said, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else crash.message.strip().partition("\n")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1].removeprefix("E ").strip() if lines else "no reason was reported"
 

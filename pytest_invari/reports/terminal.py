@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.book import ChangeBook
     from pytest_invari.criteria.checks import LeftOut
     from pytest_invari.options import Settings
-    from pytest_invari.session.gatekeeper import Gatekeeper, Unjudged
+    from pytest_invari.session.gatekeeper import Gatekeeper
 
 __all__ = ["format_tables", "write_section"]
 
@@ -40,8 +40,6 @@ _LEAST_COLUMN = 25
 _LEAST_LABEL = 9
 # Below this width an entry's lines are indented less, so that a figure fits into one.
 _NARROW = 60
-# So many items are named that were not judged for one reason.
-_NAMED = 3
 _FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
@@ -77,11 +75,12 @@ def write_section(
             reporter.write_line(line, **{_COLOURS[outcome]: True})
     for line in _left_out_lines(left_out, width):
         reporter.write_line(line)
-    for rerun in gatekeeper.reruns:
-        for line in _entry("RUN AGAIN", rerun.id, rerun.reason, width):
+    for rerun in gatekeeper.flaky:
+        for line in _entry("RUN AGAIN", rerun.id, f"at first: {rerun.reason}", width):
             reporter.write_line(line, yellow=True)
-    for line in _unjudged_lines(gatekeeper.shown, width):
-        reporter.write_line(line, red=True)
+    for names, reason in gatekeeper.grouped:
+        for line in _entry("UNJUDGED", names, reason, width):
+            reporter.write_line(line, red=True)
     for line in _closing_lines(book, changes, settings, width):
         reporter.write_line(line)
 
@@ -186,18 +185,6 @@ def _left_out_lines(left_out: Iterable[LeftOut], width: int) -> list[str]:
         whose = "" if len(group) > 1 else f"[{group[0]}]"
         text = printable(f"{'LEFT OUT':<9} {criterion}{whose}  {reason}")
         lines += _wrap(text, width, _indent(width))
-    return lines
-
-
-def _unjudged_lines(unjudged: Iterable[Unjudged], width: int) -> list[str]:
-    """One entry a reason: a run that is stopped may leave hundreds of items for the same one."""
-    names: dict[str, list[str]] = {}
-    for each in unjudged:
-        names.setdefault(each.reason, []).append(each.id)
-    lines = []
-    for reason, found in names.items():
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        lines += _entry("UNJUDGED", f"{', '.join(found[:_NAMED])}{more}", reason, width)
     return lines
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.results import last_line, why_nothing
+from pytest_invari.reports.results import why_failed, why_nothing
 from pytest_invari.reports.text import harmless
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Gatekeeper", "Rerun", "Unjudged", "uphold"]
 
+# So many items are named that were not judged for one reason.
+_NAMED = 3
 # They would remember the id of something that is no item, stop the run, or show it amid the progress.
 _DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite")
 
@@ -62,8 +64,7 @@ class Gatekeeper:
         self._judged: set[str] = set()
         self._overruled: set[str] = set()
         self._without: dict[str, str] = {}
-        self.reruns: list[Rerun] = []
-        """In the order in which they were."""
+        self._reruns: dict[str, list[Rerun]] = {}
         self.unjudged: list[Unjudged] = []
         """What was found at the end."""
 
@@ -79,7 +80,7 @@ class Gatekeeper:
         # What has reported has been selected, whoever has collected it.
         self._selected.add(name)
         if report.outcome == "rerun":  # type: ignore[comparison-overlap]  # pytest-rerunfailures' own
-            self.reruns.append(Rerun(name, harmless(last_line(report.longreprtext))))
+            self._reruns.setdefault(name, []).append(Rerun(name, harmless(why_failed(report))))
         if report.failed:
             self._failed.add(name)
         elif carried is not None and _fails(carried, self._strict):
@@ -115,8 +116,32 @@ class Gatekeeper:
 
     @property
     def shown(self) -> list[Unjudged]:
-        """What the terminal tells: all of it in a run that fails for it, else only verdicts overruled."""
+        """What people are told: all of it in a run that fails for it, else only verdicts overruled."""
         return [each for each in self.unjudged if self._strict or each.id in self._overruled]
+
+    @property
+    def grouped(self) -> list[tuple[str, str]]:
+        """The same as ids and their common reason; a run that is stopped may leave hundreds for one."""
+        names: dict[str, list[str]] = {}
+        for each in self.shown:
+            names.setdefault(each.reason, []).append(each.id)
+        return [
+            (
+                ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""),
+                reason,
+            )
+            for reason, found in names.items()
+        ]
+
+    @property
+    def reruns(self) -> list[Rerun]:
+        """All attempts that did not stand, in the order of the suites."""
+        return [each for name in self._items for each in self._reruns.get(name, ())]
+
+    @property
+    def flaky(self) -> list[Rerun]:
+        """Those of items that did not fail in the end."""
+        return [each for each in self.reruns if each.id not in self._failed]
 
     def _subjects(self) -> list[Unjudged]:
         """The subjects none of whose items was selected, or that have none."""

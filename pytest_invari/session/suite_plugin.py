@@ -297,11 +297,23 @@ class SuitePlugin:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari."""
+        self._write_section(terminalreporter)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_summary(self, summary: list[str]) -> None:
+        """Put the same section into the page of pytest-html."""
+        from pytest_invari.reports.page import Page
+
+        page = Page()
+        self._write_section(page)
+        summary.extend(page.html())
+
+    def _write_section(self, reporter: Any) -> None:
         from pytest_invari.reports.terminal import write_section
 
         if self.run().has_results:
             write_section(
-                terminalreporter,
+                reporter,
                 self._book,
                 self._changes,
                 self._expansion.left_out,
