@@ -33,14 +33,16 @@ NOTHING = "–"
 
 EXITS: Mapping[pytest.ExitCode, str] = {
     pytest.ExitCode.OK: "every item passed, or was undecided without `--invari-strict`",
-    pytest.ExitCode.TESTS_FAILED: "a criterion, a comparison with a baseline, or an ordinary test failed",
+    pytest.ExitCode.TESTS_FAILED: "a criterion, a comparison with a baseline, or an ordinary test failed; or "
+    "[something was not judged](../ci.md#a-gate-that-cannot-be-missed) with `--invari-strict`",
     pytest.ExitCode.INTERRUPTED: "the run was interrupted, as by Ctrl-C",
     pytest.ExitCode.INTERNAL_ERROR: "an error in pytest or in a plugin; please report it",
     pytest.ExitCode.USAGE_ERROR: (
         "something asked for cannot be done: one line says what, before anything is ranked; or a report or "
         "baseline could not be written at the end of a run that passed"
     ),
-    pytest.ExitCode.NO_TESTS_COLLECTED: "nothing was selected, as with `-k` and a word that no item has",
+    pytest.ExitCode.NO_TESTS_COLLECTED: "nothing was selected, as with `-k` and a word that no item has, "
+    "without `--invari-strict`",
 }
 """What each exit status of a run means, as pytest numbers them."""
 

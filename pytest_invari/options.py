@@ -283,7 +283,9 @@ def _options() -> tuple[_Option, ...]:
         _Option("seed", "seed of the views, for a fresh draw of orders (default 0).", _whole(0), "SEED"),
         _Option("baseline", "compare with this reranker in place of the suite's baseline.", _text, "NAME"),
         _Option(
-            "strict", "an undecided criterion or assertion fails, as a release gate wants it.", flag=True
+            "strict",
+            "a release gate: what is undecided, skipped or not judged fails, and the reason is told.",
+            flag=True,
         ),
         _Option(
             "records",
