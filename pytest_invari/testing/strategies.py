@@ -34,9 +34,13 @@ def tasks(
             "be drawn; give 1 <= min_candidates <= max_candidates and max_tasks >= 1"
         )
 
+    words = strategies.text(max_size=12)
+    # In a new folder Hypothesis first makes its tables of Unicode, which takes a second or more. Within an
+    # example that would be its complaint that examples are drawn too slowly.
+    words.validate()
+
     @strategies.composite
     def one(draw: Any, query_id: str) -> Task:
-        words = strategies.text(max_size=12)
         texts = draw(strategies.lists(words, min_size=min_candidates, max_size=max_candidates, unique=True))
         ids = draw(strategies.permutations([f"item{number}" for number in range(len(texts))]))
         relevant = draw(strategies.sets(strategies.sampled_from(ids)))

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.testing.conftest import QUIET
+
 if TYPE_CHECKING:
     from tests.testing.conftest import Own
 
@@ -403,3 +405,22 @@ def test_it_costs_nothing_where_it_is_not_used(own: Own) -> None:
     [line] = [line for line in done.stdout.splitlines() if line.startswith("loaded:")]
     assert "pytest_invari.plugin" in line.split()
     assert not HEAVY & set(line.split())
+
+
+def test_strategies_draw_at_once_in_a_new_folder(own: Own) -> None:
+    (own.path / "test_drawn.py").write_text(
+        "import time\n"
+        "from hypothesis import HealthCheck, given, settings\n"
+        "from pytest_invari.testing import strategies\n"
+        "MADE = strategies.tasks()\n"
+        "STARTED = time.process_time()\n"
+        "@settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck))\n"
+        "@given(MADE)\n"
+        "def test_it(tasks):\n"
+        "    assert time.process_time() - STARTED < 0.8\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *QUIET[2:], "test_drawn.py"],
+        cwd=own.path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
