@@ -1,9 +1,13 @@
 """Keep the checkout off sys.path: ./datasets and ./rerankers must not answer for the PyPI packages."""
 
+from __future__ import annotations
+
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
@@ -23,3 +27,25 @@ if find_spec("hypothesis") is not None:
     # Property-based tests draw the same examples in every run; --hypothesis-profile=default draws others.
     settings.register_profile("repeatable", derandomize=True)
     settings.load_profile("repeatable")
+
+# A run of pytest within a test loads none of the other plugins that are installed: they would reorder its
+# tests, and import NumPy and Jinja anew in each of hundreds of runs.
+OTHER_PLUGINS = (
+    *("randomly", "rerunfailures", "timeout", "html", "html_fixtures", "metadata", "pytest_cov"),
+    "pytest_github_actions_annotate_failures",
+)
+ALONE = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
+    # Nor does it speak to the service that runs the tests.
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own, which forgets the variable."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
+    return pytester

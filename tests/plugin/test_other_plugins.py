@@ -14,8 +14,6 @@ pytest.importorskip("pytest_rerunfailures")
 pytest.importorskip("pytest_timeout")
 pytest.importorskip("pytest_cov")
 
-from tests.conftest import ALONE
-
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
@@ -79,7 +77,6 @@ def cases(project: Project) -> dict[str, tuple[set[str], dict[str, str]]]:
 def test_all_at_once_change_no_figure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("ordinary.py", "def same(n):\n    return n\n")
     project.write("test_mine.py", ORDINARY)
-    monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
     run(project, "test_mine.py", *THREE).assert_outcomes(passed=12, failed=5)
     monkeypatch.delenv("PYTEST_ADDOPTS")
     expected, expected_cases = report(project), cases(project)
