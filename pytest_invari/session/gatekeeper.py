@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check, Expansion
     from pytest_invari.session.items import CheckItem
 
-__all__ = ["Gatekeeper", "Rerun", "Unjudged", "uphold"]
+__all__ = ["GATEKEEPER", "Gatekeeper", "Rerun", "Unjudged", "uphold"]
+
+GATEKEEPER = "invari-gatekeeper"
 
 # So many items are named that were not judged for one reason.
 _NAMED = 3
 # They would remember the id of something that is no item, stop the run, or show it amid the progress.
-_DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite")
+_DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite", GATEKEEPER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Rerun:
 
 
 class Gatekeeper:
-    """Compares what a run was to judge with what its reports say; it lives where reports arrive.
+    """Hooks that compare what a run was to judge with what its reports say, wherever they arrive.
 
     The rule of ``--invari-strict``: each subject has an item that was selected, each selected item a verdict
     or a failure of its own. With and without it, no failing verdict may end in any report but a failed one.
@@ -68,11 +70,16 @@ class Gatekeeper:
         self.unjudged: list[Unjudged] = []
         """What was found at the end."""
 
-    def select(self, ids: Iterable[str]) -> None:
-        """Take note of the items that are to run, as a process has collected them."""
-        self._selected.update(self._items.keys() & set(ids))
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Know what is to run; the controller of pytest-xdist, which collects nothing, has the next hook."""
+        self._select(item.nodeid for item in session.items)
 
-    def add(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Iterable[str]) -> None:
+        """Know what a worker is to run."""
+        self._select(ids)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
         name, carried = report.nodeid, getattr(report, "invari", None)
         if name not in self._items:
@@ -93,26 +100,18 @@ class Gatekeeper:
         elif report.when == "call":
             self._without[name] = "it passed without a verdict"
 
-    def finish(self, session: pytest.Session) -> None:
-        """Find what was not judged; in a run that would be a success, fail for it and let reporters know."""
-        stopped = session.shouldfail or session.shouldstop
-        self.unjudged = [*self._subjects(), *self._left(str(stopped) if stopped else "")]
-        if not self.must_fail:
-            return
-        if not stopped and session.exitstatus in _ENDED:
-            self._tell(session.config)
-        self.keep_closed(session)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Fail a run that would be a success though something was not judged, before others write reports.
 
-    @property
-    def must_fail(self) -> bool:
-        """Whether the run cannot be a success for something that no failed report stands for."""
-        return bool(self._overruled - self._failed) or (self._strict and bool(self.unjudged))
-
-    def keep_closed(self, session: pytest.Session) -> None:
-        """Take a success from a run that is none, whoever has declared it."""
-        is_success = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if is_success and (self.must_fail or (self._strict and self._failed)):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        Workers leave that to their controller, and a run that only collects has nothing to judge.
+        """
+        judges = not hasattr(session.config, "workerinput") and not session.config.getoption("collectonly")
+        if judges:
+            self._finish(session)
+        yield
+        if judges:
+            self._keep_closed(session)
 
     @property
     def shown(self) -> list[Unjudged]:
@@ -143,8 +142,33 @@ class Gatekeeper:
         """Those of items that did not fail in the end."""
         return [each for each in self.reruns if each.id not in self._failed]
 
-    def _subjects(self) -> list[Unjudged]:
-        """The subjects none of whose items was selected, or that have none."""
+    def _select(self, ids: Iterable[str]) -> None:
+        self._selected.update(self._items.keys() & set(ids))
+
+    def _finish(self, session: pytest.Session) -> None:
+        """Find what was not judged; in a run that would be a success, fail for it and let reporters know."""
+        stopped = session.shouldfail or session.shouldstop
+        has_ended = session.exitstatus in _ENDED
+        self.unjudged = [*self._subjects(has_ended), *self._left(str(stopped) if stopped else "")]
+        if not self._must_fail:
+            return
+        if has_ended and not stopped:
+            self._tell(session.config)
+        self._keep_closed(session)
+
+    @property
+    def _must_fail(self) -> bool:
+        """Whether the run cannot be a success for something that no failed report stands for."""
+        return bool(self._overruled - self._failed) or (self._strict and bool(self.unjudged))
+
+    def _keep_closed(self, session: pytest.Session) -> None:
+        """Take a success from a run that is none, whoever has declared it."""
+        is_success = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if is_success and (self._must_fail or (self._strict and self._failed)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _subjects(self, has_ended: bool) -> list[Unjudged]:
+        """The subjects that have no item, or none that was selected; a run that broke off chose none."""
         items: dict[tuple[str, str], list[str]] = {}
         for left in self._expansion.left_out:
             items.setdefault((left.suite, left.subject), [])
@@ -154,11 +178,13 @@ class Gatekeeper:
         for (suite, subject), names in items.items():
             if names and not self._selected.isdisjoint(names):
                 continue
-            reason = (
-                f"none of its {counted(len(names), 'item')} was selected (-k, -m, --deselect, --lf or a hook)"
-                if names
-                else self._why_none(suite, subject)
-            )
+            if not names:
+                reason = self._why_none(suite, subject)
+            elif has_ended:
+                count = counted(len(names), "item")
+                reason = f"none of its {count} was selected (-k, -m, --deselect, --lf or a hook)"
+            else:
+                reason = "the run broke off before any of its items"
             found.append(Unjudged(f"{suite}::[{subject}]", suite, subject, harmless(reason)))
         return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,7 +32,7 @@ from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
-from pytest_invari.session.gatekeeper import Gatekeeper, uphold
+from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, uphold
 from pytest_invari.session.hooks import named_by_hook, named_kinds
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
@@ -80,6 +80,7 @@ def start(config: pytest.Config) -> bool:
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.pluginmanager.register(plugin, NAME)
+    config.pluginmanager.register(plugin.gatekeeper, GATEKEEPER)
     return True
 
 
@@ -111,7 +112,7 @@ class SuitePlugin:
         self._bench, self._gate = bench, gate
         self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
         self._changes = ChangeBook(expansion.changes)
-        self._gatekeeper = Gatekeeper(expansion, settings.strict)
+        self.gatekeeper = Gatekeeper(expansion, settings.strict)
         self._interruption = ""
 
     def pytest_report_header(self) -> str | None:
@@ -195,29 +196,6 @@ class SuitePlugin:
         """Gather the results; in the controller of pytest-xdist these are the workers'."""
         self._book.add(report)
         self._changes.add(report)
-        self._gatekeeper.add(report)
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Know what is to run; the controller of pytest-xdist, which collects nothing, has the next hook."""
-        self._gatekeeper.select(item.nodeid for item in session.items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: Iterable[str]) -> None:
-        """Know what a worker is to run."""
-        self._gatekeeper.select(ids)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Fail a run that would be a success though something was not judged, before others write reports.
-
-        Workers leave that to their controller, and a run that only collects has nothing to judge.
-        """
-        judges = not hasattr(self._config, "workerinput") and not self._config.getoption("collectonly")
-        if judges:
-            self._gatekeeper.finish(session)
-        yield
-        if judges:
-            self._gatekeeper.keep_closed(session)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -255,7 +233,7 @@ class SuitePlugin:
             self._expansion,
             self._book,
             self._changes,
-            self._gatekeeper,
+            self.gatekeeper,
         )
 
     def report(self) -> dict[str, Any]:
@@ -269,7 +247,7 @@ class SuitePlugin:
             self._changes.report(),
             self._book.subjects,
             self._expansion.left_out,
-            self._gatekeeper,
+            self.gatekeeper,
             self._settings,
         )
         with user_code("hook pytest_invari_update_report"):
@@ -317,7 +295,7 @@ class SuitePlugin:
                 self._book,
                 self._changes,
                 self._expansion.left_out,
-                self._gatekeeper,
+                self.gatekeeper,
                 self._settings,
             )
 

@@ -225,6 +225,11 @@ def test_a_run_that_only_sets_up_judges_nothing(project: Project, option: str) -
     assert gate(project, option).ret == FAILED
 
 
+def test_a_run_that_cannot_begin_keeps_its_own_status_and_says_so(project: Project) -> None:
+    assert gate(project, "no_such_test.py").ret == pytest.ExitCode.USAGE_ERROR
+    assert unjudged(project) == {"small::[first_stage-tasks-K6]": "the run broke off before any of its items"}
+
+
 def test_collecting_alone_is_no_run(project: Project) -> None:
     assert gate(project, "--collect-only").ret == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ElementTree
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,12 @@ def test_bad():
 
 
 @pytest.fixture(autouse=True)
-def _together(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All plugins that are installed load, as they do at a user's."""
+def alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options that keep other plugins out of the project's tests; here they load, as at a user's."""
+    options = os.environ["PYTEST_ADDOPTS"].split()
+    assert "no:randomly" in options
     monkeypatch.delenv("PYTEST_ADDOPTS")
+    return options
 
 
 def run(project: Project, *arguments: str) -> pytest.RunResult:
@@ -74,11 +78,10 @@ def cases(project: Project) -> dict[str, tuple[set[str], dict[str, str]]]:
     return found
 
 
-def test_all_at_once_change_no_figure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_at_once_change_no_figure(project: Project, alone: list[str]) -> None:
     project.write("ordinary.py", "def same(n):\n    return n\n")
     project.write("test_mine.py", ORDINARY)
-    run(project, "test_mine.py", *THREE).assert_outcomes(passed=12, failed=5)
-    monkeypatch.delenv("PYTEST_ADDOPTS")
+    run(project, "test_mine.py", *THREE, *alone).assert_outcomes(passed=12, failed=5)
     expected, expected_cases = report(project), cases(project)
     assert len(expected["criteria"]) == len(expected_cases) == 11
     together = run(project, "test_mine.py", *THREE, *ALL)
@@ -121,9 +124,20 @@ def test_the_page_has_what_was_not_judged(project: Project) -> None:
     assert "1 Failed" in page
 
 
-def test_a_limit_of_time_applies_to_checks(project: Project) -> None:
+LIMITS = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.timeout(1))
+"""
+
+
+@pytest.mark.parametrize(("option", "hook"), [("--timeout=1", ""), ("--timeout=0", LIMITS)])
+def test_a_limit_of_time_applies_to_checks(project: Project, option: str, hook: str) -> None:
+    project.write("conftest.py", hook)
     project.write("mine_slow.py", "import time\n\ndef rank(context, texts):\n    time.sleep(9)\n")
-    chosen = ("-k", "gpi", "--reranker=mine_slow:rank", "--timeout=1", "-p", "no:randomly")
+    chosen = ("-k", "gpi", "--reranker=mine_slow:rank", option, "-p", "no:randomly")
     run(project, *chosen).assert_outcomes(failed=1)
     [found] = report(project)["criteria"]
     assert found["reason"] == "nothing measured: Failed: Timeout (>1.0s) from pytest-timeout."
