@@ -38,14 +38,10 @@ ALONE = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
 
 
 @pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "pytester" in request.fixturenames:
+        # Made first, because it forgets the variable.
+        request.getfixturevalue("pytester")
     monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
     # Nor does it speak to the service that runs the tests.
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-
-
-@pytest.fixture
-def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """pytest's own, which forgets the variable."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
-    return pytester
