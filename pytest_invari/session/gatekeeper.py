@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pytest
 from pytest_invari.errors import counted
 from pytest_invari.reports.results import why_failed, why_nothing
 from pytest_invari.reports.text import harmless
+from pytest_invari.session.items import CheckFailed
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check, Expansion
@@ -231,7 +233,7 @@ class Gatekeeper:
         place = check.criterion.place if check is not None else None
         path = place.path if place is not None else of_suite[0].suite.path if of_suite else unjudged.suite
         location = (str(path), place.line - 1 if place is not None else 0, unjudged.id.partition("::")[2])
-        text = f"not judged: {unjudged.reason}"
+        text = _shown(f"not judged: {unjudged.reason}", *location[:2])
         return [
             pytest.TestReport(unjudged.id, location, {}, "failed", text, "call"),
             pytest.TestReport(unjudged.id, location, {}, "passed", None, "teardown"),
@@ -258,7 +260,7 @@ def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
         text = f"{why}; what is skipped fails under --invari-strict"
     else:
         return
-    report.outcome, report.longrepr = "failed", text
+    report.outcome, report.longrepr = "failed", _shown(text, *item.reportinfo()[:2])
     if hasattr(report, "wasxfail"):
         del report.wasxfail
 
@@ -267,3 +269,14 @@ def _fails(carried: Mapping[str, Any], strict: bool) -> bool:
     """Whether a verdict or an outcome that rides on a report is one that fails its item."""
     word = carried["judgement"]["verdict"] if "judgement" in carried else carried["change"]["outcome"]
     return word in ("fail", "regressed", "missing") or (strict and word == "undecided")
+
+
+def _shown(text: str, path: os.PathLike[str] | str, line: int) -> Any:
+    """A failure told in one line, in the form in which every release of pytest puts it into its summary."""
+    try:
+        raise CheckFailed(text)
+    except CheckFailed:
+        shown: Any = pytest.ExceptionInfo.from_current().getrepr(style="value")
+    if shown.reprcrash is not None:
+        shown.reprcrash.message, shown.reprcrash.path, shown.reprcrash.lineno = text, str(path), line + 1
+    return shown
