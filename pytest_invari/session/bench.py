@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.criteria.criterion import BASELINE, Judgement, judge, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.measure.views import described
+from pytest_invari.reports.html.material import material
 from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
 
@@ -39,6 +40,7 @@ class Bench:
         strict: whether an undecided check fails.
         unselected: checks of the same suites that the user has not asked for; failures are judged among all.
         changes: what is measured and not judged here.
+        pictures: whether summaries hold what the pictures of a page are drawn from.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Bench:
         strict: bool,
         unselected: Iterable[Check] = (),
         changes: Iterable[Check] = (),
+        pictures: bool = False,
     ) -> None:
         self.strict = strict
+        self._pictures = pictures
         self._laboratory = laboratory
         self._checks = tuple(checks)
         self._all = (*self._checks, *changes)
@@ -183,9 +187,12 @@ class Bench:
                 wanted = [other.criterion.metric for other in self._all if other.plan == check.plan]
                 metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
-                self._summaries[subject] = summarise(
+                summary = summarise(
                     self._measured[subject], shown, check.shown_dataset, metrics, self._analyses(check)
                 )
+                if self._pictures:
+                    summary["pictures"] = material(self._measured[subject])
+                self._summaries[subject] = summary
             found.append(self._summaries[subject])
         return found
 
