@@ -44,8 +44,8 @@ class Model:
         total = math.log(sum(map(math.exp, liked.values())) / 0.9) if liked else 0.0
         scores = {}
         for label, value in liked.items():
-            scores[label] = value - total + math.log(1 - SPACED)
-            scores[f" {label}"] = value - total + math.log(SPACED)
+            scores[self.tokens(label)[0]] = value - total + math.log(1 - SPACED)
+            scores[self.tokens(f" {label}")[0]] = value - total + math.log(SPACED)
         floor = min(scores.values(), default=-1.0)
         return scores | {other: floor - 1 - place for place, other in enumerate(OTHERS)}
 
