@@ -32,7 +32,7 @@ def changed(results: Results, mode: str, score: str) -> Any:
         "worded": lambda: [{**results[0], score: "high"}, *results[1:]],
         "unscored": lambda: [{"index": results[0]["index"]}, *results[1:]],
         "none": lambda: None,
-        "nothing": list,
+        "nothing": lambda: [],
         "words": lambda: ["a", "b"],
     }
     return faults[mode]() if mode in faults else results
