@@ -142,7 +142,7 @@ class Client:
             ServiceDownError: the host was found away by an earlier call; nothing is asked.
         """
         if self._host.outage:
-            raise ServiceDownError(f"{self.address} is away: {self._host.outage}")
+            raise ServiceDownError(f"the service is away: {self._host.outage}")
         stopped = self._stopped
         waiting: queue.SimpleQueue[tuple[int, _Given]] = queue.SimpleQueue()
         ready: queue.SimpleQueue[tuple[int, _Made | None, BaseException | None]] = queue.SimpleQueue()
@@ -218,9 +218,9 @@ class Client:
                     reply, headers = self._call(method, path, content)
             except TransientServiceError as error:
                 if attempt >= self.limits.attempts or (error.wait or 0.0) > LONGEST_WAIT:
-                    self._host.note(str(error))
-                    tries = f" ({attempt} attempts)" if attempt > 1 else ""
-                    raise TransientServiceError(f"{error}{tries}") from None
+                    told = f"{error} ({attempt} attempts)" if attempt > 1 else str(error)
+                    self._host.note(told)
+                    raise TransientServiceError(told) from None
                 if error.wait is not None:
                     self._host.pause_for(error.wait)
                 # Waits that double, and are drawn, so that many requests do not come back at once.

@@ -73,23 +73,17 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.counts[self.path] += 1
             count = self.server.counts[self.path]
-            self.server.in_flight += 1
             self.server.seen.append(
                 {
                     "path": self.path,
                     "headers": {name.lower(): value for name, value in self.headers.items()},
                     "body": body,
-                    "in_flight": self.server.in_flight,
                     "time": time.monotonic(),
                 }
             )
-        try:
-            fault = getattr(self, f"_{mode}", None)
-            if not (fault and fault(body, count)):
-                self._answer(mode, body)
-        finally:
-            with self.server.lock:
-                self.server.in_flight -= 1
+        fault = getattr(self, f"_{mode}", None)
+        if not (fault and fault(body, count)):
+            self._answer(mode, body)
 
     # Faults of the connection and of HTTP: true where the request is dealt with.
 
@@ -113,7 +107,13 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def _brisk(self, body: Any, count: int) -> bool:
+        """Answer how many were asked at the same time."""
+        with self.server.lock:
+            self.server.in_flight[self.path] += 1
+            body["in_flight"] = self.server.in_flight[self.path]
         time.sleep(0.02)
+        with self.server.lock:
+            self.server.in_flight[self.path] -= 1
         return False
 
     def _drip(self, body: Any, count: int) -> bool:
@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
     def _bomb(self, body: Any, count: int) -> bool:
         import gzip
 
-        return self._raw(200, gzip.compress(b" " * (256 << 20), 9), {"content-encoding": "gzip"})
+        return self._raw(200, gzip.compress(b" " * (64 << 20), 9), {"content-encoding": "gzip"})
 
     def _limited(self, body: Any, count: int) -> bool:
         return count == 1 and self._fail(429, "slow down", {"retry-after": "1"})
@@ -269,7 +269,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         self.seen: list[dict[str, Any]] = []
-        self.in_flight = 0
+        self.in_flight: Counter[str] = Counter()
         self._prompts: list[str] = []
         self._numbers: dict[str, int] = {}
 
