@@ -184,8 +184,10 @@ class Bench:
             if subject not in self._measured:
                 continue
             if subject not in self._summaries:
-                wanted = [other.criterion.metric for other in self._all if other.plan == check.plan]
-                metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
+                alike = [other for other in self._all if other.plan == check.plan]
+                wanted = [other.criterion.metric for other in alike]
+                wanted += [metric for other in alike for metric in other.suite.report]
+                metrics = table_metrics(check.plan, wanted)
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 summary = summarise(
                     self._measured[subject], shown, check.shown_dataset, metrics, self._analyses(check)
@@ -197,9 +199,11 @@ class Bench:
         return found
 
     def _analyses(self, check: Check) -> tuple[Analysis, ...]:
-        """Those that the suite reports, but for routing on lists that have no target to approach."""
+        """Those that suites report of these lists, but for routing on lists that have no target to approach."""
         stratum = self._measured[check.reranker.label, check.plan].tasks.stratum
-        return tuple(each for each in check.suite.analyses if each != "routing" or stratum == "controlled")
+        alike = [other for other in self._all if other.plan == check.plan]
+        wanted = dict.fromkeys(each for other in alike for each in other.suite.analyses)
+        return tuple(each for each in wanted if each != "routing" or stratum == "controlled")
 
     def _measure(self, spec: RerankerSpec, check: Check) -> Measured | str:
         subject = (spec.label, check.plan)

@@ -14,20 +14,31 @@ from pytest_invari.reports.html.parts import Picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BAND", "BOUND", "FAINT", "INK", "MARKERS", "PAPER", "SERIES", "WIDTH", "drawing", "picture"]
+__all__ = [
+    "BAND",
+    "BOUND",
+    "FAINT",
+    "INK",
+    "SERIES",
+    "WIDTH",
+    "chart",
+    "drawing",
+    "picture",
+    "series",
+    "short",
+]
 
-WIDTH = 380
+WIDTH = 350
 """The width of a picture in its own units, which are those of the page on a phone."""
 
-FONT_SIZE = 11
+_FONT_SIZE = 11
 
 # Colours that stand for a role. The page's style sheet says what they look like, in light and in dark.
-INK, PAPER, FAINT, BAND, BOUND = "#0a0001", "#0a0002", "#0a0003", "#0a0004", "#0a0005"
+INK, FAINT, BAND, BOUND = "#0a0001", "#0a0002", "#0a0003", "#0a0004"
 SERIES = ("#0a0011", "#0a0012", "#0a0013", "#0a0014", "#0a0015", "#0a0016")
-MARKERS = ("o", "s", "^", "D", "v", "P")
-"""A series has a marker of its own: colours alone tell nothing to many readers."""
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 
-_ROLES = {INK: "ink", PAPER: "paper", FAINT: "faint", BAND: "band", BOUND: "bound"} | {
+_ROLES = {INK: "ink", FAINT: "faint", BAND: "band", BOUND: "bound"} | {
     colour: f"s{number}" for number, colour in enumerate(SERIES, 1)
 }
 _SETTINGS = {
@@ -36,11 +47,11 @@ _SETTINGS = {
     "svg.hashsalt": "pytest-invari",
     # A reranker called a$b$c is no formula.
     "text.parse_math": False,
-    "font.size": FONT_SIZE,
-    "axes.labelsize": FONT_SIZE,
-    "legend.fontsize": FONT_SIZE,
-    "xtick.labelsize": FONT_SIZE - 1,
-    "ytick.labelsize": FONT_SIZE - 1,
+    "font.size": _FONT_SIZE,
+    "axes.labelsize": _FONT_SIZE,
+    "legend.fontsize": _FONT_SIZE,
+    "xtick.labelsize": _FONT_SIZE - 1,
+    "ytick.labelsize": _FONT_SIZE - 1,
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": FAINT,
@@ -67,6 +78,34 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
+def series(number: int) -> dict[str, Any]:
+    """Colour and marker of the series of this *number*: colours alone tell nothing to many readers.
+
+    Thirty-six series differ in one of the two.
+    """
+    colour = SERIES[number % len(SERIES)]
+    marker = _MARKERS[(number + number // len(SERIES)) % len(_MARKERS)]
+    return {"color": colour, "marker": marker}
+
+
+def short(name: str, most: int = 48) -> str:
+    """A name that fits into a picture; the tables have all of it."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
+
+
+def chart(names: int, across: str, up: str = "") -> tuple[Figure, Any]:
+    """A figure and its axes, with room below for the legend of so many *names* and the axes' labels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((WIDTH / 72, (220 + 16 * names) / 72), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.grid(axis="x", visible=False)
+    axes.tick_params(color=FAINT)
+    return figure, axes
+
+
 @contextmanager
 def drawing() -> Iterator[None]:
     """Draw in the block with our settings and nobody else's."""
@@ -80,16 +119,19 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def picture(figure: Figure, name: str, title: str, description: str) -> Picture:
+def picture(figure: Figure, name: str, title: str, description: str, caption: str = "") -> Picture:
     """Turn a figure into SVG for the page, within :func:`drawing`.
 
     Args:
-        figure: what is drawn, in the colours of this module.
+        figure: what is drawn, in the colours of this module; a legend of what is labelled is added below it.
         name: unique in the page; it goes before every id.
         title: what the picture is, and *description* what it shows; both are read by screen readers.
+        caption: what is said of it below its title.
     """
     text = io.StringIO()
     unset: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    if any(axes.get_legend_handles_labels()[0] for axes in figure.axes):
+        figure.legend(loc="outside lower left")
     figure.savefig(text, format="svg", metadata=unset)
     root = ET.fromstring(text.getvalue())
     used = {part.get(_LINK, "").removeprefix("#") for part in root.iter()} | {
@@ -98,7 +140,7 @@ def picture(figure: Figure, name: str, title: str, description: str) -> Picture:
     for part in root.iter():
         _plain(part, name, used)
     _describe(root, name, title, description)
-    return Picture(title, ET.tostring(root, encoding="unicode"))
+    return Picture(title, caption, ET.tostring(root, encoding="unicode"))
 
 
 def _plain(part: ET.Element, name: str, used: set[str]) -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from pytest_invari.reports.html.canvas import BAND, FAINT, INK, MARKERS, SERIES, WIDTH, drawing, picture
+from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, picture, series, short
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.text import printable
 
-__all__ = ["Exposure", "chance_band", "exposures", "section"]
+__all__ = ["Exposure", "chance_band", "expected_deviation", "exposures", "section"]
 
 _LEVEL = 0.95
 _TEXT = (
     "The share of views in which the item shown at a position comes out in the top. A reranker that ignores "
     "positions has the same share everywhere (the dashed line). The dark band holds 95% of what chance alone "
     "does at one position, the light one 95% of what it does at all of them together: a point beyond the "
-    "light band is no chance."
+    "light band is no chance. Views in the data set's own order do not count here."
 )
 
 
@@ -94,7 +95,7 @@ def _exposure(key: tuple[str, int, int], subjects: Sequence[Summary]) -> Exposur
     views = min(each["views"] for each in counted)
     level = min(top, k) / k
     return Exposure(
-        printable(f"{dataset}: lists of {k}"),
+        printable(f"{dataset}, lists of {k}"),
         top,
         [printable(each["reranker"]) for each in subjects],
         [[hits / each["views"] for hits in each["hits"]] for each in counted],
@@ -105,32 +106,20 @@ def _exposure(key: tuple[str, int, int], subjects: Sequence[Summary]) -> Exposur
 
 
 def _draw(found: Exposure, name: str) -> Picture:
-    from matplotlib.figure import Figure
-
-    figure = Figure((WIDTH / 72, (230 + 15 * len(found.names)) / 72), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = chart(len(found.names), "input position", f"share in the top {found.top}")
     positions = range(1, len(found.shares[0]) + 1)
     for band, opacity in ((found.wide, 0.25), (found.band, 0.4)):
         axes.axhspan(*band, color=BAND, alpha=opacity, linewidth=0)
     axes.axhline(found.level, color=INK, linestyle="--", linewidth=1)
     for number, (label, shares) in enumerate(zip(found.names, found.shares, strict=True)):
-        axes.plot(positions, shares, color=SERIES[number], marker=MARKERS[number], label=short(label))
-    axes.set_xlabel("input position")
-    axes.set_ylabel(f"share in the top {found.top}")
-    axes.grid(axis="x", visible=False)
-    axes.tick_params(color=FAINT)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    figure.legend(loc="outside lower left")
+        axes.plot(positions, shares, label=short(label), **series(number))
+    step = next(each for each in (1, 2, 5, 10, 20, 50, len(positions)) if len(positions) <= 10 * each)
+    axes.set_xticks(positions[::step])
     text = (
         f"Lines of {', '.join(found.names)} over {len(positions)} positions; chance alone keeps a position "
         f"between {found.band[0]:.3f} and {found.band[1]:.3f}."
     )
-    return picture(figure, name, f"Top-{found.top} exposure, {found.title}", text)
-
-
-def short(name: str, most: int = 48) -> str:
-    """A name that fits into a picture; the tables have all of it."""
-    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
+    return picture(figure, name, f"Top-{found.top} exposure", text, found.title)
 
 
 def _table(found: Exposure) -> Table:
@@ -144,3 +133,21 @@ def _table(found: Exposure) -> Table:
         f"{band[0]:.3f} to {band[1]:.3f}, at all positions {wide[0]:.3f} to {wide[1]:.3f}"
     )
     return Table(caption, ("position", *found.names), rows)
+
+
+def expected_deviation(top: int, items: int, views: int) -> tuple[float, float]:
+    """The largest and the mean |E_k(p) − k/K| to expect of chance alone over *views* views; NaN without any.
+
+    Each view fills *top* of *items* places at random, so the shares of many views are normal with variance
+    s² = k/K·(1 − k/K)/views and add up to k. The largest is a mean over 20,000 draws from a fixed seed.
+    """
+    import numpy as np
+
+    level = min(top, items) / items
+    if not views or items < 2:
+        return math.nan, math.nan
+    draws = np.random.default_rng(0).standard_normal((20_000, items))
+    draws -= draws.mean(axis=1, keepdims=True)
+    scale = math.sqrt(level * (1 - level) / views * items / (items - 1))
+    distances = scale * np.abs(draws)
+    return float(distances.max(axis=1).mean()), float(distances.mean())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_invari.measure.views import view_order
+from pytest_invari.measure.views import CANONICAL, view_order
 from pytest_invari.reports.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task
-    from pytest_invari.measure.measured import Measured, Pooled
+    from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.observe import Observation
     from pytest_invari.metrics.arrays import PerQuery
 
@@ -35,7 +35,7 @@ def exposure_top(k: int) -> int:
 def material(measured: Measured) -> dict[str, Any]:
     """What is drawn of one subject.
 
-    ``exposure`` holds the length of the ``top``, how many of all ``views`` there were, and for each input
+    ``exposure`` holds the length of the ``top``, how many ``views`` of all queries count, and for each input
     position in how many of them its item came out in the top. ``unstable`` are the least stable queries,
     the least stable one first.
     """
@@ -43,12 +43,17 @@ def material(measured: Measured) -> dict[str, Any]:
 
 
 def _exposure(measured: Measured) -> dict[str, Any]:
-    import numpy as np
-
+    """Of the valid rankings of random orders: in the data set's own, no chance says who stands where."""
     top = exposure_top(measured.plan.k)
-    counts = cast("Pooled", measured.metric(f"exposure_deviation@{top}")).counts
-    hits, views = np.asarray(counts.numerators), np.asarray(counts.denominators)
-    return {"top": top, "views": int(views.sum()), "hits": hits.sum(axis=0).tolist()}
+    hits, views = [0] * measured.plan.k, 0
+    for seen in measured.observations:
+        if seen.view == CANONICAL or seen.ranking.status not in _VALID:
+            continue
+        views += 1
+        best = set(seen.ranking.order[:top])
+        for position, item in enumerate(seen.shown):
+            hits[position] += item in best
+    return {"top": top, "views": views, "hits": hits}
 
 
 def _unstable(measured: Measured) -> list[dict[str, Any]]:

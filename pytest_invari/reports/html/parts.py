@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-__all__ = ["Picture", "Section", "Table"]
+__all__ = ["Cell", "Picture", "Query", "Ranked", "Section", "Table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,40 @@ class Picture:
     """A drawing: SVG that is safe to stand in the page, with a title and a description of its own."""
 
     title: str
+    caption: str
     svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a candidate came out in one view, where it was shown, and a shade from 0 (bottom) to 9 (top)."""
+
+    rank: str
+    shown: str
+    shade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate of a query: how far it ``moved``, and a cell for each view."""
+
+    title: str
+    id: str
+    is_relevant: bool
+    moved: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query of a subject: what it asks, how far two of its rankings are apart, and its candidates."""
+
+    subject: str
+    id: str
+    text: str
+    distance: str
+    views: Sequence[str]
+    candidates: Sequence[Ranked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +67,4 @@ class Section:
     text: str
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
-    notes: Sequence[str] = field(default=())
+    queries: Sequence[Query] = ()

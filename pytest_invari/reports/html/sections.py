@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pytest_invari.reports.html import exposure
+from pytest_invari.reports.html import exposure, forest, freshness, lengths, plane, unstable
 
 if TYPE_CHECKING:
     from pytest_invari.reports.html.page import Page
@@ -17,5 +17,12 @@ __all__ = ["sections"]
 def sections(page: Page) -> Iterator[Section]:
     """Those that the run has something for."""
     subjects = page.book.subjects
-    found = [exposure.section(subjects)]
+    found = (
+        forest.section(page),
+        exposure.section(subjects),
+        lengths.section(subjects),
+        freshness.section(subjects),
+        plane.section(subjects),
+        unstable.section(subjects),
+    )
     yield from (each for each in found if each is not None)
