@@ -252,7 +252,7 @@ class Client:
         headers = {name.lower(): value for name, value in response.headers.items()}
         self._require_success(response.status_code, headers, body, url)
         try:
-            return self._without_key(json.loads(body)), headers
+            return self._clean(json.loads(body)), headers
         except (ValueError, RecursionError):
             said = self._told(body)
             raise ServiceError(f"{url}: the answer is no JSON: {said or 'it is empty'}") from None
@@ -302,16 +302,15 @@ class Client:
             text = text.replace(self._secret, HIDDEN)
         return without_secrets(text)
 
-    def _without_key(self, content: Any) -> Any:
-        """The same JSON with no text that holds the key: parts of an answer are kept in records."""
-        if not self._secret:
-            return content
+    def _clean(self, content: Any) -> Any:
+        """The same JSON as records may hold it: no text has the key in it, or half a character."""
         if isinstance(content, str):
-            return content.replace(self._secret, HIDDEN)
+            shown = content.replace(self._secret, HIDDEN) if self._secret else content
+            return shown.encode("utf-8", "replace").decode()
         if isinstance(content, list):
-            return [self._without_key(each) for each in content]
+            return [self._clean(each) for each in content]
         if isinstance(content, dict):
-            return {self._without_key(name): self._without_key(value) for name, value in content.items()}
+            return {self._clean(name): self._clean(value) for name, value in content.items()}
         return content
 
 

@@ -38,7 +38,8 @@ class FirstToken:
         choices = part(content, "choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
-            raise RankingError("the answer has no choices")
+            told = part(content, "error", "message") or part(content, "error")
+            raise RankingError(f"the answer has no choices{f': {shortened(told, 200)}' if told else ''}")
         reason = _text(choice.get("finish_reason"))
         refusal = _text(part(choice, "message", "refusal"))
         if refusal or reason == "content_filter":

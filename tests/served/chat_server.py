@@ -217,6 +217,8 @@ class Handler(BaseHTTPRequestHandler):
             "logprobs": {"content": [{**rows[0], "top_logprobs": rows}]},
             "finish_reason": "length",
         }
+        if mode == "odd_text":
+            rows[0]["token"], choice["logprobs"]["content"][0]["token"] = "\ud83d", "\ud83d\x00\x1b[2J"
         if mode == "no_logprobs":
             choice["logprobs"] = None
         if mode == "no_alternatives":
@@ -231,9 +233,10 @@ class Handler(BaseHTTPRequestHandler):
             "object": "chat.completion",
             "model": f"served-{body['model']} {key}" if mode == "echoing" else f"served-{body['model']}",
             "system_fingerprint": f"fp_1{key if mode == 'echoing' else ''}",
-            "choices": [] if mode == "no_choices" else [choice],
+            "choices": [] if mode in ("no_choices", "error_in_200") else [choice],
+            "error": {"message": "out of memory"} if mode == "error_in_200" else None,
             "usage": {
-                "prompt_tokens": len(text) // 4,
+                "prompt_tokens": 10**30 if mode == "odd_text" else len(text) // 4,
                 "completion_tokens": 1,
                 "prompt_tokens_details": {"cached_tokens": cached // 4},
             },

@@ -13,9 +13,11 @@ import pytest
 from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import Build, ModelSettings, Registry
-from pytest_invari.measure.observe import observe
+from pytest_invari.measure.measured import VALID
+from pytest_invari.measure.observe import Observation, observe
 from pytest_invari.measure.views import sample_views
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request, rank_all
+from pytest_invari.records.jsonl import read_rankings, write_rankings
 from pytest_invari.rerankers.served.chat import ChatEndpoint
 
 from .conftest import ChatServer
@@ -117,6 +119,7 @@ def test_options_that_change_what_is_sent(chat_server: ChatServer) -> None:
         ("thinking", "begins to answer with '<think>' and lists no label; try thinking=false"),
         ("nan", "is nan, not a number"),
         ("no_choices", "has no choices"),
+        ("error_in_200", "has no choices: 'out of memory'"),
         ("refusal", "refuses to answer: I cannot help with that."),
         ("filtered", "refuses to answer: content_filter"),
         ("empty", "the answer is no JSON: it is empty"),
@@ -147,6 +150,20 @@ def test_labels_that_are_not_listed_make_the_ranking_partial(chat_server: ChatSe
     assert ranking.diagnostics["label_audit"] == "by answer, not seen: B"
     # For a list that bears no B nothing is missing.
     assert rank_all(reranker, [films(3)])[0].status == "ok"
+
+
+def test_a_partial_ranking_counts_as_a_failed_view() -> None:
+    assert "partial" not in VALID
+
+
+def test_what_a_service_says_can_be_kept_in_records(chat_server: ChatServer, tmp_path: Path) -> None:
+    (ranking,) = rank_all(chat(chat_server.url("odd_text"), "labels=position"), [films(5, 1)])
+    assert ranking.diagnostics["answer"] == "?\x00\x1b[2J"
+    assert ranking.cost.tokens_in == 0
+    seen = Observation("q", "canonical", ("i5", "i1"), ranking)
+    write_rankings(tmp_path / "kept.jsonl", [seen])
+    [kept] = read_rankings(tmp_path / "kept.jsonl")
+    assert kept.seen.ranking.diagnostics == ranking.diagnostics
 
 
 def test_a_list_without_any_label_in_the_answer_fails(chat_server: ChatServer) -> None:
