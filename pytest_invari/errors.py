@@ -5,7 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InvariError", "ServiceDownError", "UnknownNameError", "counted", "unknown_name"]
+__all__ = [
+    "InvariError",
+    "InvariRecordsWarning",
+    "ServiceDownError",
+    "UnknownNameError",
+    "counted",
+    "unknown_name",
+]
 
 
 class InvariError(Exception):
@@ -14,6 +21,10 @@ class InvariError(Exception):
     The message is one line that says what is wrong, where, and what to do.
     The plugin shows it as pytest's usage error: exit status 4, no traceback.
     """
+
+
+class InvariRecordsWarning(UserWarning):
+    """Records hold what runs that wrote at once did not agree on."""
 
 
 class ServiceDownError(InvariError):

@@ -81,6 +81,7 @@ class Settings:
     list: bool = False
     json: Path | None = None
     markdown: Path | None = None
+    html: Path | None = None
     save: Path | None = None
     compare: Path | None = None
     margin: float | None = None
@@ -326,6 +327,12 @@ def _options() -> tuple[_Option, ...]:
         _Option("simulations", "simulated data sets of --invari-selfcheck (default 200).", _whole(20), "N"),
         _Option("json", "write the results to this file as invari-report/1.", _path, "FILE"),
         _Option("markdown", "write the results to this file as Markdown, for people.", _path, "FILE"),
+        _Option(
+            "html",
+            "write the results to this file as one page with pictures; needs pytest-invari[report].",
+            _path,
+            "FILE",
+        ),
         _Option(
             "save",
             "write what was measured to this file, the baseline of later runs; what else is in it stays.",

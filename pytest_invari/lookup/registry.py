@@ -18,6 +18,7 @@ from pytest_invari.lookup.address import is_address, read_address
 from pytest_invari.lookup.locate import first_sentence, load_entry_point, load_object, provider
 from pytest_invari.lookup.parameters import FIRST_OPTION, OptionValue
 from pytest_invari.lookup.pyproject import RerankerTable, read_reranker_tables
+from pytest_invari.redaction import without_secrets
 from pytest_invari.usercode import user_code
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ class Registry:
         """
         spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
         build = build.within(spec)
-        who = f"reranker {spec.label!r}"
+        shown = without_secrets(spec.label)
+        who = f"reranker {shown!r}"
         name, options, passed = spec.name, dict(spec.options), dict[str, str]()
         known, colon, value = name.partition(":")
         if colon and known in self.reranker_names():
@@ -213,7 +215,7 @@ class Registry:
         while name in self._tables and name not in passed:
             table = self._tables[name]
             passed[name] = table.place
-            who = f"reranker {spec.label!r} ({' and '.join(passed.values())})"
+            who = f"reranker {shown!r} ({' and '.join(passed.values())})"
             options = {**table.options, **options}
             if table.factory:
                 return make_reranker(load_object(table.factory, self._roots, who), build, options, who)

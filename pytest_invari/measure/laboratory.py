@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.blinding import blind_ids
 from pytest_invari.data.tasks import TaskSet
-from pytest_invari.errors import InvariError, counted
+from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
 from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
@@ -241,6 +242,8 @@ class Laboratory:
                 repeats += ranked(
                     again, tasks, repeated[suffix], description=f"{what}, again", batch_size=batch
                 )
+        if record is not None and record.contradicted:
+            warnings.warn(_ranked_twice(record), InvariRecordsWarning, stacklevel=2)
         return observations, repeats
 
     def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
@@ -314,6 +317,14 @@ class Laboratory:
         if not plan.blind_ids or getattr(reranker, "knows_ids", False):
             return reranker
         return blind_ids(reranker, label=spec.label)
+
+
+def _ranked_twice(record: Record) -> str:
+    views = counted(len(record.contradicted), "view")
+    return (
+        f"{record.path}: several runs at once have ranked {views} and do not agree; the first answer is "
+        "kept, which may be another run's"
+    )
 
 
 def _lists(plan: Plan) -> _Lists:

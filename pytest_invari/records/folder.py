@@ -184,7 +184,8 @@ class Record:
 
     They lie in small Parquet files with names of their own, each written whole or not at all, and
     several processes may write at once. A view that is in two files (a process ended while merging
-    them, or two ranked it at once) counts once: the first that did not fail.
+    them, or two ranked it at once) counts once: the first that did not fail. ``contradicted`` holds the
+    views that were found twice with different answers.
     """
 
     def __init__(self, path: Path, manifest: Manifest, subject: Subject) -> None:
@@ -192,6 +193,7 @@ class Record:
         self.manifest = manifest
         self.subject = subject
         self._written: list[Path] = []
+        self.contradicted: set[Key] = set()
 
     @property
     def is_imported(self) -> bool:
@@ -291,8 +293,10 @@ class Record:
             read.append(path)
             for seen in found:
                 known = kept.get(seen.key)
-                if known is not None and strict:
-                    _require_same_answer(known, places[seen.key], seen, path)
+                if known is not None and (unlike := _unlike(known, seen)):
+                    if strict:
+                        raise InvariError(_contradiction(unlike, places[seen.key], seen, path))
+                    self.contradicted.add(seen.key)
                 if _replaces(seen, known):
                     kept[seen.key] = seen
                     places[seen.key] = path
@@ -350,8 +354,8 @@ def _told(unlike: Mapping[str, str], manifest: Manifest, subject: Subject) -> li
     ]  # fmt: skip
 
 
-def _require_same_answer(one: Observation, first: Path, other: Observation, second: Path) -> None:
-    """Refuse two rows of one view that contradict each other. A failure was tried again: it may differ."""
+def _unlike(one: Observation, other: Observation) -> list[str]:
+    """In what two rows of one view contradict each other. A failure was tried again: it may differ."""
     answers = {
         "input": (one.shown, other.shown),
         "status": (one.ranking.status, other.ranking.status),
@@ -360,13 +364,15 @@ def _require_same_answer(one: Observation, first: Path, other: Observation, seco
     }
     if "failed" in answers["status"]:
         answers = {"input": answers["input"]}
-    unlike = [name for name, (known, seen) in answers.items() if known != seen]
-    if unlike:
-        between = "is there twice" if first == second else f"is also in {first.name}"
-        raise InvariError(
-            f"{second}: query {other.query_id!r}, {described(other.view)} {between}, with another "
-            f"{' and '.join(unlike)}; remove the file that is wrong"
-        )
+    return [name for name, (known, seen) in answers.items() if known != seen]
+
+
+def _contradiction(unlike: Sequence[str], first: Path, other: Observation, second: Path) -> str:
+    between = "is there twice" if first == second else f"is also in {first.name}"
+    return (
+        f"{second}: query {other.query_id!r}, {described(other.view)} {between}, with another "
+        f"{' and '.join(unlike)}; remove the file that is wrong"
+    )
 
 
 def _differences(manifest: Manifest, asked: Mapping[str, Scalar]) -> dict[str, str]:

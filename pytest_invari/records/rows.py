@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_observations", "schema", "write_observations"]
 
+# Rows that are turned into Python's objects, and back, at a time: many files are larger than memory likes.
+CHUNK = 1000
 COUNTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out")
 
 
@@ -59,15 +61,18 @@ def write_observations(
     import pyarrow as pa
     import pyarrow.parquet
 
-    rows = [_row(seen, subject, fingerprint) for seen in observations]
+    columns = schema()
     try:
-        table = pa.Table.from_pylist(rows, schema())
+        with pyarrow.parquet.ParquetWriter(path, columns, write_page_checksum=True) as writer:
+            for start in range(0, len(observations), CHUNK):
+                part = observations[start : start + CHUNK]
+                rows = [_row(seen, subject, fingerprint) for seen in part]
+                writer.write_table(pa.Table.from_pylist(rows, columns))
     except UnicodeEncodeError as error:
         raise InvariError(
             f"records cannot hold {error.object!r}: it is not valid Unicode; give that query or candidate "
             "another id"
         ) from None
-    pyarrow.parquet.write_table(table, path, write_page_checksum=True)
 
 
 def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
@@ -87,7 +92,11 @@ def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
             lacking = [field.name for field in expected if found.get_field_index(field.name) < 0]
             if lacking:
                 raise InvariError(f"{path}: not a file of records, it lacks {', '.join(lacking)}; remove it")
-            rows = file.read(columns=expected.names).select(expected.names).cast(expected).to_pylist()
+            ids: dict[str, str] = {}
+            observations = []
+            for batch in file.iter_batches(CHUNK, columns=expected.names):
+                rows = batch.select(expected.names).cast(expected).to_pylist()
+                observations += [_observation(row, fingerprint, path, ids) for row in rows]
     except FileNotFoundError:
         return None
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -95,7 +104,7 @@ def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
         raise InvariError(
             f"{path}: torn, or not a file of records ({reason}); remove it and its views are ranked again"
         ) from None
-    return [_observation(row, fingerprint, path) for row in rows]
+    return observations
 
 
 def _row(seen: Observation, subject: Subject, fingerprint: str) -> dict[str, Any]:
@@ -117,7 +126,8 @@ def _row(seen: Observation, subject: Subject, fingerprint: str) -> dict[str, Any
     }
 
 
-def _observation(row: Mapping[str, Any], fingerprint: str, path: Path) -> Observation:
+def _observation(row: Mapping[str, Any], fingerprint: str, path: Path, ids: dict[str, str]) -> Observation:
+    """The observation that a row holds; *ids* holds each text once that stands in many rows."""
     where = f"{path}: query {row['query_id']!r}, {described(row['view'])}"
     if row["fingerprint"] != fingerprint:
         raise InvariError(f"{where}: has another fingerprint than its folder's manifest; remove the file")
@@ -135,10 +145,12 @@ def _observation(row: Mapping[str, Any], fingerprint: str, path: Path) -> Observ
         raise InvariError(f"{where}: {cost.fault}; remove the file")
     scores = row["scores"]
     ranking = Ranking(
-        tuple(row["output"]),
+        tuple(ids.setdefault(item, item) for item in row["output"]),
         None if scores is None else tuple(scores),
         cost,
         status,
         diagnostics,
     )
-    return Observation(row["query_id"], row["view"], tuple(row["input"]), ranking, from_records=True)
+    shown = tuple(ids.setdefault(item, item) for item in row["input"])
+    query_id, view = (ids.setdefault(row[name], row[name]) for name in ("query_id", "view"))
+    return Observation(query_id, view, shown, ranking, from_records=True)

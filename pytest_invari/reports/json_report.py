@@ -70,8 +70,9 @@ def _suite(check: Check) -> dict[str, Any]:
 
 
 def _subject(summary: Summary) -> dict[str, Any]:
-    """All but the lines for the terminal, whose figures stand under ``analyses``."""
-    return _without_nan({name: value for name, value in summary.items() if name != "tables"})
+    """All but the terminal's lines, whose figures stand under ``analyses``, and what only a page shows."""
+    shown_elsewhere = ("tables", "pictures")
+    return _without_nan({name: value for name, value in summary.items() if name not in shown_elsewhere})
 
 
 def _criterion(result: Result) -> dict[str, Any]:

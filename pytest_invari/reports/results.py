@@ -218,7 +218,7 @@ def _wording(
 
 def summarise(
     measured: Measured, reranker: str, dataset: str, metrics: list[str], analyses: Sequence[Analysis] = ()
-) -> Summary:
+) -> dict[str, Any]:
     """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown.
 
     ``analyses`` holds each analysis whole, and ``tables`` the lines that a terminal shows of it.

@@ -27,6 +27,7 @@ __all__ = [
     "measurements",
     "outcome_line",
     "records_line",
+    "row_name",
     "verdict_counts",
 ]
 
@@ -98,7 +99,7 @@ def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> M
     title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
     return Measurements(
         printable(title),
-        [*map(_row_name, names), _POSITION_P, *(_COUNTS[name] for name in counts)],
+        [*map(row_name, names), _POSITION_P, *(_COUNTS[name] for name in counts)],
         [printable(column["reranker"]) for column in columns],
         [
             [
@@ -112,7 +113,8 @@ def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> M
     )
 
 
-def _row_name(metric: str) -> str:
+def row_name(metric: str) -> str:
+    """What a metric is called in a table: ``exposure dev.@5``."""
     family, at, cutoff = metric.partition("@")
     if family.startswith("exposure_deviation"):
         family = family.replace("exposure_deviation", "exposure dev.").replace("_", " ")
@@ -134,7 +136,7 @@ def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
     for name in names:
         value = column["metrics"].get(name)
         if value is not None and math.isnan(value["estimate"]) and not _is_unreported(column, name):
-            found[_row_name(name)] = printable(str(value["reason"]))
+            found[row_name(name)] = printable(str(value["reason"]))
     # It tells chance from the mean bucket agreement gap, and is undefined with it.
     gap = column["metrics"].get("bucket_agreement_gap")
     if gap is not None and gap["reason"] and math.isnan(column["position_p_value"]):

@@ -11,6 +11,7 @@ from pytest_invari.criteria.criterion import BASELINE, Judgement, with_multiplic
 from pytest_invari.criteria.evidence import Evidence
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.measure.views import described
+from pytest_invari.reports.html.material import material
 from pytest_invari.reports.results import Summary, summarise, table_metrics
 from pytest_invari.usercode import told
 
@@ -41,6 +42,7 @@ class Bench:
         strict: whether an undecided check fails.
         unselected: checks of the same suites that the user has not asked for; failures are judged among all.
         changes: what is measured and not judged here.
+        pictures: whether summaries hold what the pictures of a page are drawn from.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class Bench:
         strict: bool,
         unselected: Iterable[Check] = (),
         changes: Iterable[Check] = (),
+        pictures: bool = False,
     ) -> None:
         self.strict = strict
+        self._pictures = pictures
         self._laboratory = laboratory
         self._checks = tuple(checks)
         self._all = (*self._checks, *changes)
@@ -184,24 +188,26 @@ class Bench:
             if subject not in self._measured:
                 continue
             if subject not in self._summaries:
-                wanted = [
-                    each
-                    for other in self._all
-                    if other.plan == check.plan
-                    for each in other.criterion.metrics
-                ]
-                metrics = table_metrics(check.plan, [*wanted, *check.suite.report])
+                alike = [other for other in self._all if other.plan == check.plan]
+                wanted = [metric for other in alike for metric in other.criterion.metrics]
+                wanted += [metric for other in alike for metric in other.suite.report]
+                metrics = table_metrics(check.plan, wanted)
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
-                self._summaries[subject] = summarise(
+                summary = summarise(
                     self._measured[subject], shown, check.shown_dataset, metrics, self._analyses(check)
                 )
+                if self._pictures:
+                    summary["pictures"] = material(self._measured[subject])
+                self._summaries[subject] = summary
             found.append(self._summaries[subject])
         return found
 
     def _analyses(self, check: Check) -> tuple[Analysis, ...]:
-        """Those that the suite reports, but for routing on lists that have no target to approach."""
+        """Those that suites report of these lists, but for routing on lists without a target to approach."""
         stratum = self._measured[check.reranker.label, check.plan].tasks.stratum
-        return tuple(each for each in check.suite.analyses if each != "routing" or stratum == "controlled")
+        alike = [other for other in self._all if other.plan == check.plan]
+        wanted = dict.fromkeys(each for other in alike for each in other.suite.analyses)
+        return tuple(each for each in wanted if each != "routing" or stratum == "controlled")
 
     def _measure(self, spec: RerankerSpec, check: Check) -> Measured | str:
         subject = (spec.label, check.plan)

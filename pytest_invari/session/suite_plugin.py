@@ -26,6 +26,7 @@ from pytest_invari.lookup.registry import ModelSettings, Registry, RerankerSpec
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.options import Settings, read_settings, reranker_switch
 from pytest_invari.reports.github import tell_github
+from pytest_invari.reports.html.page import Page, page_text, require_packages
 from pytest_invari.reports.json_report import make_report, report_text
 from pytest_invari.reports.markdown import Run, command_of, markdown_text
 from pytest_invari.reports.results import ResultBook
@@ -67,6 +68,7 @@ def start(config: pytest.Config) -> bool:
             settings.strict,
             expansion.unselected,
             expansion.changes,
+            pictures=settings.html is not None,
         )
         gate = Gate(bench, settings.compare, saves=settings.save is not None)
         if not hasattr(config, "workerinput"):
@@ -76,6 +78,9 @@ def start(config: pytest.Config) -> bool:
         write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
         write_at_the_end(config, "--invari-markdown", settings.markdown, plugin.run, markdown_text)
         tell_github(config, plugin.run)
+        if settings.html is not None:
+            require_packages()
+            write_at_the_end(config, "--invari-html", settings.html, plugin.page, page_text)
         plugin.save_at_the_end()
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
@@ -253,6 +258,15 @@ class SuitePlugin:
         with user_code("hook pytest_invari_update_report"):
             self._config.hook.pytest_invari_update_report(config=self._config, report=report)
         return report
+
+    def page(self) -> Page:
+        """What the page of ``--invari-html`` shows."""
+        return Page(
+            self._book,
+            self._changes,
+            self._expansion.left_out,
+            self._settings,
+        )
 
     def save_at_the_end(self) -> None:
         """Have what was measured written as a baseline, beside what is in the file and was not measured.

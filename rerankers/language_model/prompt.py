@@ -9,6 +9,7 @@ from functools import cached_property
 from pytest_invari.protocol import Request
 from pytest_invari.rerankers.language_model.prompts import Template
 from pytest_invari.rerankers.language_model.tokens import Tokens
+from pytest_invari.rerankers.language_model.wording import Piece, Wording
 
 __all__ = ["Prompt", "PromptWriter"]
 
@@ -39,21 +40,19 @@ class PromptWriter:
     def __init__(self, tokens: Tokens, template: Template, *, noun: str, text_tokens: int) -> None:
         self.tokens = tokens
         self.template = template
-        self.noun = noun
         self.text_tokens = text_tokens
+        self._wording = Wording(template, noun)
 
     def write(self, request: Request, labels: Sequence[str] = ()) -> Prompt:
         """Write the prompt of one request; *labels* has one a candidate, where the template shows them."""
         suffix: list[int] = []
         spans: dict[str, tuple[int, int]] = {}
-        before, _, after = self._worded(self.template.candidate_line).partition("{text}")
         shown = labels or [""] * len(request.candidates)
         for candidate, label in zip(request.candidates, shown, strict=True):
-            suffix += self.tokens.plain(before.replace("{label}", label))
-            text = self._text(candidate.text)
-            spans[candidate.id] = (len(suffix), len(suffix) + len(text))
-            suffix += text
-            suffix += self.tokens.plain(after.replace("{label}", label)) if after else ()
+            before, item, after = map(self._encoded, self._wording.candidate(candidate.text, label))
+            suffix += before
+            spans[candidate.id] = (len(suffix), len(suffix) + len(item))
+            suffix += (*item, *after)
         suffix += self._ending
         prefix = self._prefix(request)
         if any(start == 0 for start, _ in spans.values()):
@@ -64,28 +63,12 @@ class PromptWriter:
         return Prompt(prefix, tuple(suffix), spans)
 
     def _prefix(self, request: Request) -> tuple[int, ...]:
-        template = self.template
-        prefix = list(self._frame[0])
-        if request.context.text and template.query:
-            prefix += self._around(template.query, request.context.text)
-        if request.context.history and template.history:
-            prefix += self.tokens.plain(self._worded(template.history))
-            for entry in request.context.history:
-                prefix += self._around(template.history_line, entry.text)
-        prefix += self.tokens.plain(self._worded(template.candidates))
-        return tuple(prefix)
+        pieces = map(self._encoded, self._wording.beginning(request.context))
+        return (*self._frame[0], *(token for piece in pieces for token in piece))
 
-    def _around(self, piece: str, text: str) -> list[int]:
-        before, _, after = self._worded(piece).partition("{text}")
-        parts = (self.tokens.plain(before), self._text(text), self.tokens.plain(after) if after else ())
-        return [token for part in parts for token in part]
-
-    def _text(self, text: str) -> tuple[int, ...]:
-        # Line breaks inside a text would look like the end of the item.
-        return self.tokens.plain(" ".join(text.split()))[: self.text_tokens]
-
-    def _worded(self, piece: str) -> str:
-        return piece.replace("{noun}", self.noun)
+    def _encoded(self, piece: Piece) -> tuple[int, ...]:
+        tokens = self.tokens.plain(piece.text) if piece.text else ()
+        return tokens[: self.text_tokens] if piece.is_item else tokens
 
     @cached_property
     def _frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -93,6 +76,5 @@ class PromptWriter:
 
     @cached_property
     def _ending(self) -> tuple[int, ...]:
-        pieces = [self._worded(self.template.answer), self._worded(self.template.answer_start)]
-        answer, start = (self.tokens.plain(piece) if piece else () for piece in pieces)
-        return (*answer, *self._frame[1], *start)
+        question, start = self._wording.question, self._wording.answer_start
+        return (*self._encoded(Piece(question)), *self._frame[1], *self._encoded(Piece(start)))

@@ -48,13 +48,16 @@ class Address:
     @property
     def is_plain(self) -> bool:
         """Whether what is sent there can be read on the way: plain HTTP to another machine."""
-        parts = urlsplit(self.origin)
-        if parts.scheme == "https" or parts.hostname == "localhost":
-            return False
+        return self.origin.startswith("http:") and not self.is_loopback
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is on this machine."""
+        host = urlsplit(self.origin).hostname or ""
         try:
-            return not ipaddress.ip_address(parts.hostname or "").is_loopback
+            return host == "localhost" or ipaddress.ip_address(host).is_loopback
         except ValueError:
-            return True
+            return False
 
     def of(self, path: str) -> str:
         """The whole address of one of the service's paths, which begins with a slash."""

@@ -1,15 +1,17 @@
-"""Calls of a service: many in flight, bounded for each host, tried again where that can help."""
+"""Calls of a service: many in flight, bounded in time and size, tried again where that can help."""
 
 from __future__ import annotations
 
 import email.utils
 import json
+import queue
 import random
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,12 +20,13 @@ from pytest_invari.errors import InvariError, ServiceDownError
 from pytest_invari.protocol import RankingError
 from pytest_invari.redaction import HIDDEN, without_secrets
 from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.served.host import Host, Limits
 from pytest_invari.usercode import one_line
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Client", "Limits", "Reply", "ServiceError", "TransientServiceError"]
+__all__ = ["Client", "Reply", "ServiceError", "TransientServiceError"]
 
 # Statuses after which the same request may succeed a moment later.
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -31,8 +34,6 @@ LARGEST_REPLY = 16 * 1024 * 1024
 FIRST_WAIT = 0.5
 # A service that asks for a longer pause is away, and says so in its status.
 LONGEST_WAIT = 60.0
-# That many requests in a row, each tried to the end, and nobody is there.
-OUTAGE = 8
 # How much of an error's text is told.
 SHOWN = 200
 
@@ -53,76 +54,12 @@ class TransientServiceError(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How a service is treated.
-
-    ``concurrency`` is the most requests in flight to one host, whichever rerankers ask it; ``timeout`` the
-    most seconds of one attempt from its start to the last byte; ``attempts`` how often one request is tried.
-    """
-
-    concurrency: int = 8
-    timeout: float = 60.0
-    attempts: int = 5
-
-    def __post_init__(self) -> None:
-        for name in ("concurrency", "attempts"):
-            if not 1 <= getattr(self, name) <= 1024:
-                raise InvariError(f"option {name!r} must be from 1 to 1024, not {getattr(self, name)}")
-        if not 0 < self.timeout < float("inf"):
-            raise InvariError(f"option 'timeout' must be a number of seconds above 0, not {self.timeout:g}")
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """What a service answered: parsed JSON, headers by lower-case name, and the attempts it took."""
 
     content: Any
     headers: Mapping[str, str]
     attempts: int = 1
-
-
-class _Host:
-    """What all clients of one host share in a process: places in flight, a pause, and whether it answers."""
-
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._taken = 0
-        self._resume = 0.0
-        self._failed_in_a_row = 0
-        self._changed = threading.Condition()
-        self.outage = ""
-
-    def narrow(self, places: int) -> None:
-        """Of several limits for one host the strictest holds."""
-        self._places = min(self._places, places)
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Wait for a place in flight, and for the end of a pause."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._taken < self._places)
-            self._taken += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._taken -= 1
-                self._changed.notify()
-
-    @property
-    def pause(self) -> float:
-        """The seconds for which the host has asked to be left alone."""
-        return max(0.0, self._resume - time.monotonic())
-
-    def pause_for(self, seconds: float) -> None:
-        self._resume = max(self._resume, time.monotonic() + seconds)
-
-    def note(self, error: str) -> None:
-        """Count a request that was given up; the empty text means that the host has answered."""
-        with self._changed:
-            self._failed_in_a_row = self._failed_in_a_row + 1 if error else 0
-            if self._failed_in_a_row >= OUTAGE:
-                self.outage = error
 
 
 class Client:
@@ -147,7 +84,7 @@ class Client:
     ) -> None:
         self.address, self.limits = address, limits
         self._key, self._plain_http_key = key, plain_http_key
-        self._host: _Host = shared.setdefault(("service", address.origin), _Host(limits.concurrency))
+        self._host: Host = shared.setdefault(("service", address.origin), Host(limits.concurrency))
         self._host.narrow(limits.concurrency)
         self._stopped = threading.Event()
 
@@ -158,10 +95,17 @@ class Client:
             InvariError: the package is missing, the key is missing, or it would go by plain HTTP.
         """
         try:
-            import httpx2  # noqa: F401  # only whether it is there
+            import httpx2
         except ImportError:
             raise InvariError(
                 'a service is called with httpx2, which is not installed: pip install "pytest-invari[http]"'
+            ) from None
+        try:
+            _ = self._http
+        except (ImportError, ValueError, OSError, httpx2.InvalidURL) as error:
+            raise InvariError(
+                f"{self.address}: cannot be called with the proxies and certificates that the environment "
+                f"names: {self._safe(one_line(error))}"
             ) from None
         if self._secret and self.address.is_plain and not self._plain_http_key:
             raise InvariError(
@@ -184,41 +128,53 @@ class Client:
             ServiceError: there is no answer, or none in JSON; :class:`TransientServiceError` where that says
                 nothing about the request.
         """
-        return self._tried("POST", path, json.dumps(body, ensure_ascii=False, allow_nan=False).encode())
+        return self._tried("POST", path, json.dumps(body, allow_nan=False).encode())
 
     def each(
         self, work: Callable[[_Given], _Made], given: Sequence[_Given], done: Callable[[], None]
     ) -> list[_Made]:
         """Do *work* on each, as many at a time as the host allows; results keep their order.
 
-        *done* is called in this thread after each, for the progress. An interruption closes the connections.
+        *done* is called in this thread after each, for the progress. What is in flight when it is interrupted
+        is left to itself: nobody waits for it, and nothing more is asked.
 
         Raises:
             ServiceDownError: the host was found away by an earlier call; nothing is asked.
         """
         if self._host.outage:
-            raise ServiceDownError(f"{self.address} is away: {self._host.outage}")
-        if len(given) == 1:
-            results = [work(given[0])]
-            done()
-            return results
+            raise ServiceDownError(f"the service is away: {self._host.outage}")
+        stopped = self._stopped
+        waiting: queue.SimpleQueue[tuple[int, _Given]] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[tuple[int, _Made | None, BaseException | None]] = queue.SimpleQueue()
+        for numbered in enumerate(given):
+            waiting.put(numbered)
+
+        def work_on() -> None:
+            with suppress(queue.Empty):
+                while not stopped.is_set():
+                    place, each = waiting.get_nowait()
+                    try:
+                        ready.put((place, work(each), None))
+                    except BaseException as error:
+                        ready.put((place, None, error))
+
         _ = self._http  # made once, before there are threads that would each make one
-        pool = ThreadPoolExecutor(min(self.limits.concurrency, len(given) or 1), "pytest-invari-service")
+        for number in range(min(self.limits.concurrency, len(given))):
+            # Daemons: an interrupted run must not wait for a service that is slow.
+            threading.Thread(target=work_on, name=f"pytest-invari-service-{number}", daemon=True).start()
+        made: dict[int, _Made] = {}
         try:
-            futures = [pool.submit(work, each) for each in given]
-            for future in as_completed(futures):
-                future.result()
+            while len(made) < len(given):
+                place, result, error = ready.get()
+                if error is not None:
+                    raise error
+                made[place] = result  # type: ignore[assignment]  # there is one where there is no error
                 done()
-            return [future.result() for future in futures]
         except BaseException:
-            self._stopped.set()
-            self._http.close()
-            pool.shutdown(cancel_futures=True)
+            stopped.set()
             self._stopped = threading.Event()
-            del self._http
             raise
-        finally:
-            pool.shutdown()
+        return [made[place] for place in range(len(given))]
 
     @cached_property
     def _secret(self) -> str:
@@ -228,38 +184,48 @@ class Client:
     def _http(self) -> httpx2.Client:
         import httpx2
 
-        headers = {"content-type": "application/json", "accept": "application/json"}
-        if self._secret:
-            headers["authorization"] = f"Bearer {self._secret}"
-        return httpx2.Client(
-            headers=headers,
+        limits = httpx2.Limits(
+            max_connections=self.limits.concurrency, max_keepalive_connections=self.limits.concurrency
+        )
+        http = httpx2.Client(
+            headers=self._headers(),
             timeout=self.limits.timeout,
             follow_redirects=False,
-            limits=httpx2.Limits(
-                max_connections=self.limits.concurrency, max_keepalive_connections=self.limits.concurrency
-            ),
+            limits=limits,
+            # A proxy would look for this machine's services on its own.
+            transport=httpx2.HTTPTransport(limits=limits) if self.address.is_loopback else None,
         )
+        # Connections are kept for the next call, and closed when nobody can make one.
+        weakref.finalize(self, http.close)
+        return http
+
+    def _headers(self) -> dict[str, str]:
+        key = {"authorization": f"Bearer {self._secret}"} if self._secret else {}
+        # Not compressed: a small answer may grow without bounds when it is unpacked.
+        json_only = {"content-type": "application/json", "accept": "application/json"}
+        return {**json_only, "accept-encoding": "identity", **key}
 
     def _tried(self, method: str, path: str, content: bytes | None) -> Reply:
-        attempt = 0
+        attempt, stopped = 0, self._stopped
         while True:
             attempt += 1
-            if self._host.outage or self._stopped.is_set():
+            if self._host.outage or stopped.is_set():
                 raise TransientServiceError(f"not asked: {self.address} is away")
             try:
                 with self._host.place():
-                    self._stopped.wait(self._host.pause)
+                    while (pause := self._host.pause) and not stopped.wait(pause):
+                        pass
                     reply, headers = self._call(method, path, content)
             except TransientServiceError as error:
                 if attempt >= self.limits.attempts or (error.wait or 0.0) > LONGEST_WAIT:
-                    self._host.note(str(error))
-                    tries = f" ({attempt} attempts)" if attempt > 1 else ""
-                    raise TransientServiceError(f"{error}{tries}") from None
+                    told = f"{error} ({attempt} attempts)" if attempt > 1 else str(error)
+                    self._host.note(told)
+                    raise TransientServiceError(told) from None
                 if error.wait is not None:
                     self._host.pause_for(error.wait)
                 # Waits that double, and are drawn, so that many requests do not come back at once.
                 wait = 0.0 if error.wait else min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
-                self._stopped.wait(wait * random.uniform(0.5, 1.0))
+                stopped.wait(wait * random.uniform(0.5, 1.0))
             except ServiceError:
                 self._host.note("")
                 raise
@@ -279,24 +245,28 @@ class Client:
             raise TransientServiceError(
                 f"{url}: no whole answer within {self.limits.timeout:g} seconds"
             ) from None
-        except (httpx2.TransportError, httpx2.StreamError, RuntimeError) as error:
-            # A client that an interruption has closed raises a RuntimeError.
-            raise TransientServiceError(f"{url}: {self._safe(one_line(error))}") from None
-        except httpx2.HTTPError as error:
-            raise ServiceError(f"{url}: {self._safe(one_line(error))}") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            is_transient = isinstance(error, httpx2.TransportError) and not _is_distrusted(error)
+            kind = TransientServiceError if is_transient else ServiceError
+            raise kind(f"{url}: {self._safe(one_line(error))}") from None
         headers = {name.lower(): value for name, value in response.headers.items()}
         self._require_success(response.status_code, headers, body, url)
         try:
-            return json.loads(body), headers
-        except ValueError:
+            return self._clean(json.loads(body)), headers
+        except (ValueError, RecursionError):
             said = self._told(body)
             raise ServiceError(f"{url}: the answer is no JSON: {said or 'it is empty'}") from None
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
         import httpx2
 
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            raise ServiceError(
+                f"{response.url}: the answer is compressed ({encoding[:20]}), though it was asked not to be"
+            )
         parts, size = [], 0
-        for part in response.iter_bytes():
+        for part in response.iter_raw():
             size += len(part)
             if size > LARGEST_REPLY:
                 raise ServiceError(f"{response.url}: the answer is larger than {LARGEST_REPLY >> 20} MiB")
@@ -321,8 +291,9 @@ class Client:
         raise ServiceError(message)
 
     def _told(self, body: bytes) -> str:
-        text = " ".join(body[: 4 * SHOWN].decode("utf-8", "replace").split())
-        text = self._safe(text)
+        # Before anything is cut, or a part of the key could remain.
+        whole = body.replace(self._secret.encode(), HIDDEN.encode()) if self._secret else body
+        text = self._safe(" ".join(whole[: 4 * SHOWN].decode("utf-8", "replace").split()))
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
     def _safe(self, text: str) -> str:
@@ -330,6 +301,24 @@ class Client:
         if self._secret:
             text = text.replace(self._secret, HIDDEN)
         return without_secrets(text)
+
+    def _clean(self, content: Any) -> Any:
+        """The same JSON as records may hold it: no text has the key in it, or half a character."""
+        if isinstance(content, str):
+            shown = content.replace(self._secret, HIDDEN) if self._secret else content
+            return shown.encode("utf-8", "replace").decode()
+        if isinstance(content, list):
+            return [self._clean(each) for each in content]
+        if isinstance(content, dict):
+            return {self._clean(name): self._clean(value) for name, value in content.items()}
+        return content
+
+
+def _is_distrusted(error: BaseException | None) -> bool:
+    """Whether a connection failed because the other side did not prove who it is."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _retry_after(value: str) -> float | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, Request
 from pytest_invari.rerankers.served.address import Address, Key
-from pytest_invari.rerankers.served.client import Client, Limits
+from pytest_invari.rerankers.served.client import Client
+from pytest_invari.rerankers.served.host import Limits
 from pytest_invari.rerankers.served.service import Served, described, part, scores_by_index, whole
 
 if TYPE_CHECKING:

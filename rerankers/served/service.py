@@ -18,6 +18,8 @@ __all__ = ["Served", "scores_by_index"]
 
 # A batch keeps the places in flight filled for most of its time, and is all that a killed run loses.
 BATCH_PER_PLACE = 8
+# Of a count of tokens.
+MOST_DIGITS = 15
 
 
 class Served(ABC):
@@ -115,10 +117,12 @@ def scores_by_index(results: object, score: str, count: int) -> dict[int, float]
 
 
 def whole(value: object) -> int:
-    """A count of tokens as a service reports it; 0 where it reports none."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal():
+    """A count of tokens as a service reports it; 0 where it reports none, or none that can be."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS:
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 <= value < 10**MOST_DIGITS else 0
 
 
 def part(content: Any, *names: str) -> Any:

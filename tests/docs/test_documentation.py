@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # The tutorial changes its files on the way: its own tests type it from top to bottom.
 IN_ONE_FOLDER = [page for page in PAGES if page.name != "tutorial.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The server that the pages ask is one of the tests' own.
+CHAT_SERVER = "chat://localhost:8000"
 # The first line of an example that is a file of its own, or goes on with one.
 FILE_NAME = re.compile(r"# ([\w.]+\.(?:py|toml))(, continued)?\n")
 
@@ -66,6 +70,20 @@ def write_files(page: Path, folder: Path) -> None:
         (folder / name).write_text(body, encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def chat_server() -> Iterator[str]:
+    """The address of a chat server that is really there."""
+    command = [sys.executable, str(ROOT / "tests" / "served" / "chat_server.py")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"chat://127.0.0.1:{int(process.stdout.readline())}/vllm"
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
 def controlled(number: int) -> str:
     """A list with relevant head and tail candidates, as one line of a task file."""
     candidates = [
@@ -87,10 +105,14 @@ def test_pages_have_the_examples_these_tests_look_for() -> None:
 
 
 @pytest.mark.parametrize("page", [*filter(commands, IN_ONE_FOLDER)], ids=lambda page: page.name)
-def test_commands_do_what_the_page_says(project: pytest.Pytester, page: Path) -> None:
+def test_commands_do_what_the_page_says(
+    project: pytest.Pytester, page: Path, request: pytest.FixtureRequest
+) -> None:
     # Where two pages name a file alike, each means its own.
     write_files(page, project.path)
     for command in commands(page):
+        if CHAT_SERVER in command:
+            command = command.replace(CHAT_SERVER, request.getfixturevalue("chat_server"))
         program, *arguments = shlex.split(command)
         if program == "python":
             done = project.run(sys.executable, *arguments)

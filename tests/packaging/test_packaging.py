@@ -27,7 +27,7 @@ pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).resolve().parents[2]
 LINKED = ("datasets", "rerankers", "suites")
 NEIGHBOURS = ("datasets", "rerankers")
-HEAVY = {"numpy", "torch", "pandas", "scipy", "pyarrow", "transformers"}
+HEAVY = {"numpy", "torch", "pandas", "scipy", "pyarrow", "transformers", "matplotlib", "jinja2"}
 NOT_COPIED = ("__pycache__", "*.egg-info", "build", "dist", "*.pyc")
 
 

@@ -183,3 +183,10 @@ def test_a_reused_target_is_shown_beside_the_level_that_reuse_alone_gives(projec
     result = run(project, "views.invari.toml")
     text = " ".join(line.strip() for line in result.outlines)
     assert "reusing views alone would give 0." in text
+
+
+@pytest.mark.usefixtures("lists")
+def test_two_suites_over_the_same_views_report_what_each_of_them_analyses(project: Project) -> None:
+    run(project, "independent_views", "--invari-suite=routing")
+    [subject] = report(project)["subjects"]
+    assert list(subject["analyses"]) == ["independent_views", "routing"]

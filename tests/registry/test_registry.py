@@ -24,11 +24,15 @@ BY_LENGTH = """
         return [sign * float(len(text)) for text in texts]
 """
 OWN = {
+    "answerdotai",
     "biased",
     "bootstrapping",
     "canonical_order",
+    "chat",
     "constant",
+    "cross-encoder",
     "first_stage",
+    "http",
     "input_order",
     "oracle",
     "random",
@@ -57,7 +61,9 @@ def test_our_own_rerankers_are_listed_with_what_they_do(project: Any) -> None:
 
 def test_an_unknown_reranker_is_refused_with_the_nearest_and_all_names(project: Any) -> None:
     text = fault(project, "sgss")
-    assert text.startswith("unknown reranker 'sgss'. Did you mean 'sgs'? Known: biased, bootstrapping, ")
+    assert text.startswith(
+        "unknown reranker 'sgss'. Did you mean 'sgs'? Known: answerdotai, biased, bootstrapping, "
+    )
     assert fault(project, "sgs:base=orcale").startswith(
         "reranker 'sgs:base=orcale': unknown reranker 'orcale'. Did you mean 'oracle'?"
     )

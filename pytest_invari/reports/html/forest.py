@@ -1,0 +1,167 @@
+"""The forest plot: each metric of each subject with its interval, what is asked of it, and its null."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_invari.criteria.criterion import MetricCriterion
+from pytest_invari.metrics import parse_metric
+from pytest_invari.reports.html.canvas import drawing
+from pytest_invari.reports.html.exposure import expected_deviation
+from pytest_invari.reports.html.intervals import Bound, Panel, Row, draw_panel, panel_table
+from pytest_invari.reports.html.parts import Section
+from pytest_invari.reports.results import COSTS, Result, Summary
+from pytest_invari.reports.rows import row_name
+from pytest_invari.reports.text import harmless, printable
+
+if TYPE_CHECKING:
+    from pytest_invari.baseline.book import Result as ChangeResult
+    from pytest_invari.metrics import Metric
+    from pytest_invari.reports.html.page import Page
+
+__all__ = ["panels", "section"]
+
+_TEXT = (
+    "Each metric of each subject: the estimate over queries (dot) with its 95% interval. A red bracket is a "
+    "criterion's bound, open to the side where the interval must lie. A hollow diamond is the null, which is "
+    "what the metric would be if there were nothing to find: PPI without an effect of position, the exposure "
+    "deviation that chance alone makes, 0 for differences and gaps, and for LOC that of random rankings."
+)
+# What these are when there is nothing to find. Others have no such value, or one that varies.
+_NULLS = {
+    **{"ppi_excess": 0.0, "ppi_split": 0.0, "bucket_agreement_gap": 0.0, "label_agreement_gap": 0.0},
+    **{"loc": 0.0, "rho_0": 0.0, "ranking_rho_0": 0.0, "rho_1": 0.0, "rho_2_minus_0": 0.0, "r2_gain": 0.0},
+    **{"rho_movement": 0.0, "rho_benefit": 0.0, "benefit": 0.0},
+}
+# Shown when they are not 0 for all.
+_RATES = ("tie_rate", "invalid_view_rate")
+
+
+def section(page: Page) -> Section | None:
+    """The section of the page; None where nothing was measured."""
+    found = list(panels(page))
+    if not found:
+        return None
+    with drawing():
+        pictures = [draw_panel(each, f"forest{number}") for number, each in enumerate(found, 1)]
+    return Section("figures", "Every figure", _TEXT, pictures, [panel_table(each) for each in found])
+
+
+def panels(page: Page) -> Iterator[Panel]:
+    """Metrics as the tables have them, then differences from rerankers and from stored baselines."""
+    subjects = page.book.subjects
+    yield from _metrics(subjects, page.book.results)
+    yield from _of_results(page.book.results)
+    yield from _of_changes(page.changes.results)
+
+
+def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator[Panel]:
+    bounds: dict[tuple[str, str, str, int], dict[Bound, None]] = {}
+    for result in results:
+        check, criterion = result.check, result.check.criterion
+        if isinstance(criterion, MetricCriterion) and not criterion.is_relative:
+            limit = criterion.limit(check.plan.k)
+            key = criterion.metric.name, check.shown_reranker, check.shown_dataset, check.plan.k
+            bounds.setdefault(key, {})[Bound(limit.side, limit.value)] = None
+    for name in dict.fromkeys(name for each in subjects for name in each["metrics"]):
+        having = [each for each in subjects if name in each["metrics"] and not _is_unreported(each, name)]
+        rows = [
+            _measured(each, name, tuple(bounds.get((name, each["reranker"], each["dataset"], each["k"]), ())))
+            for each in having
+        ]
+        if rows and not (name in _RATES and not any(row.estimate for row in rows)):
+            caption, counted = _about(parse_metric(name))
+            yield Panel(row_name(name), caption, rows, counted)
+
+
+def _measured(summary: Summary, name: str, bounds: tuple[Bound, ...]) -> Row:
+    value = summary["metrics"][name]
+    return Row(
+        _group(summary["dataset"], summary["k"]),
+        printable(summary["reranker"]),
+        value["estimate"],
+        value["low"],
+        value["high"],
+        value["n"],
+        bounds,
+        _null(summary, name),
+        reason=printable(value["reason"] or ""),
+    )
+
+
+def _null(summary: Summary, name: str) -> float:
+    metric = parse_metric(name)
+    if metric.family == "ppi":
+        return float(summary["metrics"].get("ppi_null", {}).get("estimate", math.nan))
+    if metric.family.startswith("exposure_deviation"):
+        largest, mean = expected_deviation(
+            metric.k or 0, summary["k"], summary["pictures"]["exposure"]["views"]
+        )
+        return mean if metric.family.endswith("mean") else largest
+    return _NULLS.get(metric.family, math.nan)
+
+
+def _of_results(results: Sequence[Result]) -> Iterator[Panel]:
+    """Criteria whose figure stands in no table of metrics: differences, and findings of analyses."""
+    found: dict[tuple[str, str, bool], list[Row]] = {}
+    for result in results:
+        check, judgement, criterion = result.check, result.judgement, result.check.criterion
+        if not isinstance(criterion, MetricCriterion):
+            continue
+        metric = criterion.metric
+        if criterion.is_relative:
+            title, null = f"{row_name(metric.name)} minus {check.shown_baseline}'s", 0.0
+        elif metric.kind == "analysis":
+            title, null = metric.name, _NULLS.get(metric.family, math.nan)
+        else:
+            continue
+        row = Row(
+            _group(check.shown_dataset, check.plan.k),
+            printable(check.shown_reranker),
+            judgement.estimate,
+            judgement.low,
+            judgement.high,
+            judgement.n,
+            (Bound(criterion.limit(check.plan.k).side, judgement.bound),),
+            null,
+            reason="" if judgement.is_measured else harmless(judgement.reason),
+        )
+        found.setdefault((printable(title), *_about(metric)), []).append(row)
+    yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
+
+
+def _of_changes(results: Sequence[ChangeResult]) -> Iterator[Panel]:
+    found: dict[tuple[str, str, bool], list[Row]] = {}
+    for result in results:
+        change, comparison, metric = result.change, result.comparison, result.change.criterion.metric
+        lower = metric.direction == "lower"
+        bound = Bound("at_most", change.margin) if lower else Bound("at_least", -change.margin)
+        row = Row(
+            _group(change.shown_dataset, change.plan.k),
+            printable(change.shown_reranker),
+            comparison.difference,
+            comparison.low,
+            comparison.high,
+            comparison.n,
+            (bound,),
+            0.0,
+            reason=harmless(comparison.reason),
+        )
+        title = f"{row_name(metric.name)} minus the stored baseline's"
+        found.setdefault((title, *_about(metric)), []).append(row)
+    yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
+
+
+def _about(metric: Metric) -> tuple[str, bool]:
+    """The caption of a metric's panel, and whether it is counted."""
+    return f"{metric.description}; {metric.direction} is better", metric.family in COSTS
+
+
+def _group(dataset: str, k: int) -> str:
+    return printable(f"{dataset}, lists of {k}")
+
+
+def _is_unreported(summary: Any, name: str) -> bool:
+    return name in COSTS and summary["total_cost"][name] is None

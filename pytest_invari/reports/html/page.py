@@ -1,0 +1,68 @@
+"""The page: its sections put together and rendered, with all text escaped and nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pytest_invari.errors import InvariError
+
+if TYPE_CHECKING:
+    from pytest_invari.baseline.book import ChangeBook
+    from pytest_invari.criteria.checks import LeftOut
+    from pytest_invari.options import Settings
+    from pytest_invari.reports.results import ResultBook
+
+__all__ = ["Page", "page_text", "require_packages"]
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """All that the page tells: what a run has gathered."""
+
+    book: ResultBook
+    changes: ChangeBook
+    left_out: Sequence[LeftOut]
+    settings: Settings
+
+
+def require_packages() -> None:
+    """Refuse a page that could not be made in the end.
+
+    Raises:
+        InvariError: a package that makes it is not installed.
+    """
+    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if missing:
+        raise InvariError(f'--invari-html needs {" and ".join(missing)}: pip install "pytest-invari[report]"')
+
+
+def page_text(page: Page) -> str:
+    """Render the page, the same for the same results."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from pytest_invari.reports.html.sections import sections
+    from pytest_invari.reports.html.verdicts import verdicts
+
+    environment = Environment(
+        loader=PackageLoader("pytest_invari.reports.html", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = files("pytest_invari.reports.html").joinpath("style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return environment.get_template("page.html.jinja").render(
+        head=verdicts(page),
+        sections=list(sections(page)),
+        style=Markup(style),
+        style_hash=digest,
+        safe=Markup,
+    )

@@ -1,0 +1,178 @@
+"""The cost–utility plane: what each subject, and each routing policy, costs and gives, and who is beaten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from pytest_invari.reports.html.canvas import chart, drawing, picture, series, short
+from pytest_invari.reports.html.material import exposure_top
+from pytest_invari.reports.html.parts import Picture, Section, Table
+from pytest_invari.reports.results import Summary
+from pytest_invari.reports.rows import row_name
+from pytest_invari.reports.text import number, printable
+
+__all__ = ["Plane", "Point", "planes", "routing_planes", "section", "with_dominators"]
+
+_DIGITS = 3
+_TOLERANCE = 1e-12
+_TEXT = (
+    "Model calls a ranking against what they buy; the arrow in a title says which way is better. A hollow "
+    "marker is dominated: another one takes no more calls, is no worse in both utilities, and is "
+    "better in one of the three. The table names it."
+)
+_ROUTING = (
+    "Of routing, a marker is a policy at a share of routed queries. L_F is how far the exposure of relevant "
+    "head and tail candidates is from their share of the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One way to rank: its ``calls``, and a value for each of its plane's utilities.
+
+    ``series`` is what is drawn in one look. ``dominators`` are the names of those that beat it outright; None
+    where that cannot be told.
+    """
+
+    name: str
+    series: str
+    calls: float
+    values: tuple[float, ...]
+    dominators: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Points that may be compared; ``utilities`` are drawn against calls, true where higher is better."""
+
+    title: str
+    utilities: tuple[tuple[str, bool], ...]
+    points: Sequence[Point]
+    joined: bool = False
+
+
+def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
+    """The subjects on the same lists, by nDCG and by LOC; those that report no calls are left out."""
+
+    def lists(each: Summary) -> tuple[str, int, int]:
+        return each["dataset"], each["k"], each["views"]
+
+    counted = [each for each in subjects if each["total_cost"]["calls"] is not None]
+    for (dataset, k, _), found in groupby(sorted(counted, key=lists), lists):
+        metrics = (f"ndcg@{exposure_top(k)}", "loc")
+        points = []
+        for each in found:
+            values = tuple(_number(each["metrics"][name]["estimate"]) for name in metrics)
+            name = printable(each["reranker"])
+            points.append(Point(name, name, _number(each["cost"]["calls"]), values))
+        utilities = tuple((row_name(name), True) for name in metrics)
+        if len(points) > 1:
+            yield Plane(printable(f"{dataset}, lists of {k}"), utilities, with_dominators(points))
+
+
+def routing_planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
+    """The policies of each subject whose analysis is there, with the dominators that it found."""
+    for each in subjects:
+        found = each["analyses"].get("routing", {}).get("points", ())
+        points = [
+            Point(
+                printable(point["name"]),
+                printable(point["policy"]),
+                point["cost"]["calls"],
+                (_number(point["loss"]), _number(point["ndcg@10"])),
+                None if point["dominators"] is None else tuple(map(printable, point["dominators"])),
+            )
+            for point in found
+        ]
+        if points:
+            title = printable(f"routing of {each['reranker']}, {each['dataset']}")
+            yield Plane(title, (("L_F", False), ("NDCG@10", True)), points, joined=True)
+
+
+def with_dominators(points: Sequence[Point]) -> list[Point]:
+    """The same *points*, whose values are all better when higher, with those that dominate each.
+
+    A utility that one of them lacks compares nobody.
+    """
+    usable = [
+        place
+        for place in range(len(points[0].values))
+        if all(math.isfinite(point.values[place]) for point in points)
+    ]
+
+    def ahead(other: Point, point: Point) -> list[float]:
+        gains = [other.values[place] - point.values[place] for place in usable]
+        return [point.calls - other.calls, *gains]
+
+    def beats(other: Point, point: Point) -> bool:
+        found = ahead(other, point)
+        return min(found) >= -_TOLERANCE and max(found) > _TOLERANCE
+
+    if not usable:
+        return list(points)
+    return [
+        replace(point, dominators=tuple(other.name for other in points if beats(other, point)))
+        for point in points
+    ]
+
+
+def section(subjects: Sequence[Summary]) -> Section | None:
+    """The section of the page; None where nothing can be compared."""
+    found = [*planes(subjects), *routing_planes(subjects)]
+    if not found:
+        return None
+    with drawing():
+        pictures = [
+            _draw(plane, place, f"plane{count}-{place}")
+            for count, plane in enumerate(found, 1)
+            for place in range(len(plane.utilities))
+            if any(math.isfinite(point.values[place]) for point in plane.points)
+        ]
+    text = _TEXT if all(not plane.joined for plane in found) else f"{_TEXT} {_ROUTING}"
+    return Section("plane", "Cost and utility", text, pictures, [_table(each) for each in found])
+
+
+def _draw(plane: Plane, place: int, name: str) -> Picture:
+    utility, is_higher_better = plane.utilities[place]
+    names = list(dict.fromkeys(point.series for point in plane.points))
+    figure, axes = chart(len(names), "calls a ranking", utility)
+    for count, label in enumerate(names):
+        points = [point for point in plane.points if point.series == label]
+        look = series(count)
+        if plane.joined:
+            calls, values = [point.calls for point in points], [point.values[place] for point in points]
+            axes.plot(calls, values, color=look["color"], linewidth=0.8)
+        axes.plot([], [], linestyle="none", markersize=7, label=short(label), **look)
+        for point in points:
+            face = "none" if point.dominators else look["color"]
+            axes.plot(point.calls, point.values[place], markersize=7, markerfacecolor=face, **look)
+    axes.margins(0.12)
+    axes.set_xlim(0, 1.1 * max(point.calls for point in plane.points))
+    text = "; ".join(
+        f"{point.name}: {number(point.calls, _DIGITS, counted=True)} calls, "
+        f"{number(point.values[place], _DIGITS)}{', dominated' if point.dominators else ''}"
+        for point in plane.points
+    )
+    better = "↑ is better" if is_higher_better else "↓ is better"
+    return picture(figure, name, f"{utility} against calls ({better})", text, plane.title)
+
+
+def _table(plane: Plane) -> Table:
+    rows = [
+        (
+            point.name,
+            number(point.calls, _DIGITS, counted=True),
+            *(number(value, _DIGITS) for value in point.values),
+            "cannot be told" if point.dominators is None else ", ".join(point.dominators) or "nobody",
+        )
+        for point in plane.points
+    ]
+    headings = ("", "calls", *(name for name, _ in plane.utilities), "dominated by")
+    return Table(f"Cost and utility, {plane.title}", headings, rows)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,95 @@
+"""The tables at the head of the page: each criterion's verdict, comparisons, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_invari.reports.results import Result, wording
+from pytest_invari.reports.rows import cost_line, grouped_left_out, outcome_line, records_line, verdict_counts
+from pytest_invari.reports.text import harmless, printable
+
+if TYPE_CHECKING:
+    from pytest_invari.baseline.book import Result as ChangeResult
+    from pytest_invari.reports.html.page import Page
+
+__all__ = ["Head", "Row", "verdicts"]
+
+_KINDS = {
+    **{"pass": "good", "fail": "bad", "undecided": "open", "skipped": "open"},
+    **{"improved": "good", "same": "good", "regressed": "bad", "missing": "bad"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One verdict: the word, what it is about, and why. ``kind`` is good, bad or open, for its mark."""
+
+    word: str
+    kind: str
+    name: str
+    figure: str
+    demand: str
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands above the pictures. ``left_out`` has criterion, subjects and reason."""
+
+    suites: Sequence[str]
+    counts: str
+    criteria: Sequence[Row]
+    outcomes: str
+    changes: Sequence[Row]
+    left_out: Sequence[tuple[str, str, str]]
+    lines: Sequence[str]
+
+
+def verdicts(page: Page) -> Head:
+    """Gather the head of the page."""
+    book, settings = page.book, page.settings
+    lines = []
+    if book.subjects:
+        lines.append(cost_line(book.subjects))
+        if settings.records is not None:
+            lines.append(records_line(book.subjects, settings.records))
+    return Head(
+        _suites(page),
+        verdict_counts(book, settings),
+        [_criterion(result) for result in book.results],
+        outcome_line(page.changes, settings) if page.changes.results else "",
+        [_change(result) for result in page.changes.results],
+        [
+            (printable(criterion), printable(", ".join(subjects)), printable(reason))
+            for (criterion, reason), subjects in grouped_left_out(page.left_out).items()
+        ],
+        lines,
+    )
+
+
+def _suites(page: Page) -> list[str]:
+    checks = [result.check for result in page.book.results]
+    checks += [result.change for result in page.changes.results]
+    found = {f"{check.suite.name} ({check.profile.name})": check.suite.title for check in checks}
+    return [printable(f"{name}: {title}" if title else name) for name, title in found.items()]
+
+
+def _criterion(result: Result) -> Row:
+    check, judgement = result.check, result.judgement
+    words = wording(check, judgement)
+    verdict = "skipped" if result.skipped else judgement.verdict
+    reasons = [harmless(remark) for remark in words.remarks]
+    if judgement.verdict == "fail" and check.criterion.why:
+        reasons.append(harmless(f"why it is asked: {check.criterion.why}"))
+    return Row(
+        verdict, _KINDS[verdict], printable(check.id), harmless(words.figure), harmless(words.demand), reasons
+    )
+
+
+def _change(result: ChangeResult) -> Row:
+    outcome = result.comparison.outcome
+    shown, _, rest = result.line.partition(": ") if "]" in result.line else ("no figure", "", result.line)
+    first, *reasons = rest.split("; ")
+    return Row(outcome, _KINDS[outcome], printable(result.change.id), shown, first, reasons)

@@ -1,0 +1,1 @@
+"""Rerankers of other libraries behind the ranking protocol."""

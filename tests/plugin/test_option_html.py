@@ -1,0 +1,116 @@
+"""--invari-html: one page that holds the verdicts, and pictures of what is behind them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+# pytester forgets what a run imported, and these may be loaded only once.
+import jinja2
+import matplotlib.backends.backend_svg
+import matplotlib.figure
+import pytest
+import scipy.special
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
+LOADED = (jinja2, matplotlib.backends.backend_svg, matplotlib.figure, scipy.special)
+
+
+def made(project: Project, *arguments: str, reranker: str = "biased:noise=0.5") -> str:
+    result = project.run("--invari-html=report.html", *arguments, reranker=reranker)
+    assert result.ret in (0, 1), result.stderr.str()
+    return (project.path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.xdist
+def test_the_page_is_the_same_with_workers(project: Project) -> None:
+    pytest.importorskip("xdist")
+    records = "--invari-records=records"
+    made(project, records, "--reranker=first_stage")
+    alone = made(project, records, "--invari-replay", "--reranker=first_stage")
+    assert alone == made(project, records, "--invari-replay", "--reranker=first_stage", "-n2")
+
+
+CARRIED = """
+import json
+
+def pytest_runtest_logreport(report):
+    if hasattr(report, "invari"):
+        with open("carried.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps([sorted(each) for each in report.invari["subjects"]]) + "\\n")
+"""
+
+
+def test_what_is_drawn_travels_only_when_a_page_is_asked_for(project: Project) -> None:
+    project.write("conftest.py", CARRIED)
+    project.run("-k", "gpi")
+    made(project, "-k", "gpi", "--invari-json=report.json")
+    lines = (project.path / "carried.jsonl").read_text(encoding="utf-8").splitlines()
+    assert ["pictures" in json.loads(line)[0] for line in lines] == [False, True]
+    report = json.loads((project.path / "report.json").read_text(encoding="utf-8"))
+    assert "pictures" not in report["subjects"][0]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(project: Project) -> None:
+    result = project.run("--invari-html=no/report.html")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --invari-html=no/report.html: there is no folder no"])
+
+
+def test_missing_packages_are_told_before_anything_runs(project: Project) -> None:
+    project.write(
+        "run.py",
+        """\
+        import importlib.machinery, sys
+
+        class Hidden(importlib.machinery.PathFinder):
+            @classmethod
+            def find_spec(cls, name, path=None, target=None):
+                return None if name in ("matplotlib", "jinja2") else super().find_spec(name, path, target)
+
+        sys.meta_path = [Hidden if each is importlib.machinery.PathFinder else each for each in sys.meta_path]
+        import pytest
+        sys.exit(pytest.main(sys.argv[1:]))
+        """,
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "run.py",
+            "--invari-suite=small.invari.toml",
+            "--reranker=random",
+            "--invari-html=a.html",
+        ],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout
+    assert done.stderr.strip() == (
+        'ERROR: --invari-html needs matplotlib and jinja2: pip install "pytest-invari[report]"'
+    )
+
+
+def test_a_folder_that_is_gone_at_the_end_leaves_the_summary(project: Project) -> None:
+    (project.path / "out").mkdir()
+    project.write(
+        "gone.py",
+        """\
+        import pathlib, shutil
+
+        def rank(context, texts):
+            if pathlib.Path("out").is_dir():
+                shutil.rmtree("out")
+                pathlib.Path("out").write_text("not a folder any more")
+            return [float(text[-1]) for text in texts]
+        """,
+    )
+    result = project.run("--invari-html=out/report.html", "-k", "gpi", reranker="gone:rank")
+    result.stdout.fnmatch_lines(["*= invari =*", "PASS *gpi*"])
+    assert "ERROR: out/report.html: cannot be written (File exists)" in result.errlines
+    assert result.ret == pytest.ExitCode.USAGE_ERROR

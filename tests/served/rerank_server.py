@@ -1,0 +1,99 @@
+"""A small server of rerank protocols, run as a process of its own.
+
+A text's score is the number in it. The last part of the address before the protocol's own path says how the
+server behaves: ``/ok/v2/rerank``, ``/shuffled/rerank``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Results = list[dict[str, Any]]
+
+
+def changed(results: Results, mode: str, score: str) -> Any:
+    """The results as a service with this fault gives them."""
+    faults: dict[str, Callable[[], Any]] = {
+        "truncated": lambda: results[:-1],
+        "shuffled": lambda: results[::-1],
+        "duplicated": lambda: [*results[:-1], results[0]],
+        "twice": lambda: [*results, results[0]],
+        "negative": lambda: [{**results[0], "index": -1}, *results[1:]],
+        "beyond": lambda: [{**results[0], "index": len(results)}, *results[1:]],
+        "unnamed": lambda: [{score: results[0][score]}, *results[1:]],
+        "text": lambda: [{**results[0], "index": str(results[0]["index"])}, *results[1:]],
+        "truth": lambda: [{**results[0], "index": True}, *results[1:]],
+        "nan": lambda: [{**results[0], score: float("nan")}, *results[1:]],
+        "infinite": lambda: [{**results[0], score: float("inf")}, *results[1:]],
+        "worded": lambda: [{**results[0], score: "high"}, *results[1:]],
+        "unscored": lambda: [{"index": results[0]["index"]}, *results[1:]],
+        "none": lambda: None,
+        "nothing": lambda: [],
+        "words": lambda: ["a", "b"],
+    }
+    return faults[mode]() if mode in faults else results
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self._send(self.server.seen)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        _, mode, path = self.path.split("/", 2)
+        with self.server.lock:
+            self.server.seen.append(
+                {"path": self.path, "body": body, "authorization": self.headers.get("authorization")}
+            )
+        texts = body.get("texts", body.get("documents"))
+        score = "score" if path == "rerank" else "relevance_score"
+        values = [float((re.findall(r"-?\d+", text) or ["0"])[-1]) for text in texts]
+        results: Results = [{"index": index, score: value} for index, value in enumerate(values)]
+        results.sort(key=lambda each: -each[score])
+        top = body.get("top_n", body.get("top_k"))
+        self._send(self._content(path, changed(results[:top], mode, score), body, mode), path)
+
+    def _content(self, path: str, results: Any, body: dict[str, Any], mode: str) -> Any:
+        if path == "rerank":
+            return results
+        if path == "v2/rerank":
+            return {"id": "1", "results": results, "meta": {"tokens": {"input_tokens": 77}}}
+        place = "data" if mode.startswith("voyage") else "results"
+        return {place: results, "model": f"{body['model']}-0417", "usage": {"total_tokens": 55}}
+
+    def _send(self, content: Any, path: str = "") -> None:
+        data = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        if path == "rerank":
+            self.send_header("x-compute-tokens", "33")
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.lock = threading.Lock()
+        self.seen: list[dict[str, Any]] = []
+
+
+if __name__ == "__main__":
+    running = Server()
+    print(running.server_address[1], flush=True)
+    running.serve_forever()
