@@ -22,7 +22,7 @@ class Limits:
 
     ``concurrency`` is the most requests in flight to one host, whichever rerankers of a process ask it;
     ``attempts`` how often one request is tried; ``timeout`` the most seconds without a byte of the answer,
-    and the most from the start of an attempt to the last byte where bytes do arrive.
+    and the most from the start of an attempt to the last byte of the answer's body.
     """
 
     concurrency: int = 8

@@ -30,7 +30,8 @@ class Shape:
 
     ``query`` and ``documents`` name the fields that hold them; ``top``, where there is one, the field of the
     number of results; ``fixed`` what is sent besides. ``truncate`` is the field that says whether long texts
-    are cut, where the service has one. ``results``, ``score`` and ``tokens`` say where the answer holds them.
+    are cut, where the service has one. ``key`` is the service's own address and the environment variable that usually holds its
+    key, which is sent nowhere else unasked. ``results``, ``score`` and ``tokens`` say where the answer holds them.
     """
 
     path: str
@@ -41,7 +42,7 @@ class Shape:
     top: str = ""
     truncate: str = ""
     needs_model: bool = True
-    key_env: str = ""
+    key: tuple[str, str] = ("", "")
     fixed: tuple[tuple[str, Any], ...] = ()
 
     def body(self, query: str, texts: Sequence[str], model: str, truncate: bool | None) -> dict[str, Any]:
@@ -67,7 +68,7 @@ _SHAPES: Mapping[ShapeName, Shape] = {
         lambda content: part(content, "results"),
         lambda content, headers: part(content, "meta", "tokens", "input_tokens"),
         top="top_n",
-        key_env="COHERE_API_KEY",
+        key=("https://api.cohere.com", "COHERE_API_KEY"),
     ),
     "jina": Shape(
         "/v1/rerank",
@@ -76,7 +77,7 @@ _SHAPES: Mapping[ShapeName, Shape] = {
         _usage,
         top="top_n",
         truncate="truncation",
-        key_env="JINA_API_KEY",
+        key=("https://api.jina.ai", "JINA_API_KEY"),
         fixed=(("return_documents", False),),
     ),
     "voyage": Shape(
@@ -86,7 +87,7 @@ _SHAPES: Mapping[ShapeName, Shape] = {
         _usage,
         top="top_k",
         truncate="truncation",
-        key_env="VOYAGE_API_KEY",
+        key=("https://api.voyageai.com", "VOYAGE_API_KEY"),
         fixed=(("return_documents", False),),
     ),
     # Without the activation that maps scores to (0, 1), where distant ones become equal.
@@ -96,7 +97,6 @@ _SHAPES: Mapping[ShapeName, Shape] = {
         lambda content: part(content, "results"),
         _usage,
         top="top_n",
-        key_env="VLLM_API_KEY",
         fixed=(("use_activation", False),),
     ),
     "tei": Shape(
@@ -107,7 +107,6 @@ _SHAPES: Mapping[ShapeName, Shape] = {
         documents="texts",
         truncate="truncate",
         needs_model=False,
-        key_env="TEI_API_KEY",
         fixed=(("raw_scores", True), ("return_text", False)),
     ),
 }
@@ -169,7 +168,8 @@ def make(
         shape: which protocol it speaks: ``cohere``, ``jina``, ``voyage``, ``vllm`` or ``tei``.
         model: which of its models; TEI serves one only.
         truncate: whether texts that are too long are cut; by default what the service does.
-        key_env: the environment variable that holds the key; by default the service's usual one.
+        key_env: the environment variable that holds the key; by default, at the service's own address, its
+            usual one: ``COHERE_API_KEY``, ``JINA_API_KEY`` or ``VOYAGE_API_KEY``.
         key_file: a file that holds the key.
         plain_http_key: let a key go to another machine by plain HTTP.
         concurrency: the most requests in flight to one host.
@@ -183,9 +183,11 @@ def make(
         raise InvariError(f"shape {shape!r} serves one model only and takes no option 'model'")
     if truncate is not None and not chosen.truncate:
         raise InvariError(f"shape {shape!r} cannot be told whether to truncate")
+    address = Address.parse(url)
+    own, usual = chosen.key
     client = Client(
-        Address.parse(url),
-        Key.of(key_env, key_file, chosen.key_env),
+        address,
+        Key.of(key_env, key_file, usual if address.origin == own else ""),
         Limits(concurrency, timeout, attempts),
         build.shared,
         plain_http_key=plain_http_key,

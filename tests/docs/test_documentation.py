@@ -138,6 +138,10 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
     measured = ["*= invari =*", "*criteria:*", "measured:*"]
     result.stdout.fnmatch_lines(["*= invari self-check =*", "misses:*"] if is_selfcheck else measured)
     assert "raised" not in result.stdout.str()
+    for argument in arguments:
+        if argument.startswith("--invari-html="):
+            page = project.path / argument.partition("=")[2]
+            assert page.read_text(encoding="utf-8").count("<svg") > 10
     if "--invari-replay" in arguments:
         rankings = "[1-9]*"
         result.stdout.fnmatch_lines(

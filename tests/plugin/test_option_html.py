@@ -114,3 +114,12 @@ def test_a_folder_that_is_gone_at_the_end_leaves_the_summary(project: Project) -
     result.stdout.fnmatch_lines(["*= invari =*", "PASS *gpi*"])
     assert "ERROR: out/report.html: cannot be written (File exists)" in result.errlines
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_comparisons_with_a_baseline_have_a_table_and_panels_of_their_own(project: Project) -> None:
+    project.run("--invari-save=base.json", reranker="biased:noise=0.5")
+    text = made(project, "--invari-compare=base.json", "--invari-margin=0.01", reranker="biased:noise=0.5")
+    assert "baseline base.json: 4 same" in text
+    assert text.count("up to 0.01 worse is no regression") == 4
+    assert "no query&#39;s value has changed" in text
+    assert "<strong>LOC minus the stored baseline&#39;s</strong>" in text

@@ -138,6 +138,11 @@ class Handler(BaseHTTPRequestHandler):
     def _limited(self, body: Any, count: int) -> bool:
         return count == 1 and self._fail(429, "slow down", {"retry-after": "1"})
 
+    def _gateway(self, body: Any, count: int) -> bool:
+        import gzip
+
+        return count == 1 and self._raw(502, gzip.compress(b"bad gateway"), {"content-encoding": "gzip"})
+
     def _away(self, body: Any, count: int) -> bool:
         return self._fail(429, "come back tomorrow", {"retry-after": "86400"})
 

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 HERE = Path(__file__).parent
+# There are wheels of llama.cpp's server for the usual machines, and no others.
+collect_ignore = [] if find_spec("xllamacpp") else ["test_llama_cpp.py"]
 
 
 class ChatServer:

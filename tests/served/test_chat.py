@@ -254,11 +254,11 @@ def test_more_than_twenty_candidates_where_the_service_lists_more(chat_server: C
     assert (ranking.status, "only 26 labels" in ranking.fault) == ("failed", True)
 
 
-@pytest.mark.parametrize("mode", ["limited", "twice", "reset"])
+@pytest.mark.parametrize("mode", ["limited", "twice", "reset", "gateway"])
 def test_what_passes_is_asked_again(chat_server: ChatServer, mode: str) -> None:
     (ranking,) = rank_all(chat(chat_server.url(mode)), [films(1, 2)])
     assert (ranking.status, ranking.order) == ("ok", ("i2", "i1"))
-    assert ranking.diagnostics["attempts"] == {"limited": 2, "twice": 3, "reset": 2}[mode]
+    assert ranking.diagnostics["attempts"] == {"limited": 2, "twice": 3, "reset": 2, "gateway": 2}[mode]
 
 
 def test_a_list_that_the_service_fails_leaves_the_others(chat_server: ChatServer) -> None:

@@ -155,6 +155,19 @@ def test_the_key_comes_from_the_environment_or_a_file_and_is_nowhere_else(
     assert server.seen()[-1]["authorization"] == "Bearer sesame-from-a-file"
 
 
+def test_a_services_usual_key_goes_to_its_own_address_alone(
+    server: RerankServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COHERE_API_KEY", "sesame-open-417")
+    ranked(server.spec("cohere"))
+    assert server.seen()[-1]["authorization"] is None
+    # Where the key is no word, one can see without a call that it would be read.
+    monkeypatch.setenv("COHERE_API_KEY", "two words")
+    check_reranker(built("https+cohere://api.cohere.com.example?model=m"))
+    with pytest.raises(InvariError, match="environment variable COHERE_API_KEY, must be one word"):
+        check_reranker(built("https+cohere://api.cohere.com?model=m"))
+
+
 @pytest.mark.parametrize(
     ("spec", "fault"),
     [

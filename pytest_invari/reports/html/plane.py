@@ -24,8 +24,8 @@ _TEXT = (
     "better in one of the three. The table names it."
 )
 _ROUTING = (
-    "Of routing, a marker is a policy at a share of routed queries. L_F is how far the exposure of relevant "
-    "head and tail candidates is from their share of the list."
+    "Of routing, a marker is a policy at a share of routed queries. L_F is how far head and tail items are "
+    "from the exposure that their relevance deserves."
 )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_invari.reports.results import Result, wording
+from pytest_invari.reports.results import COSTS, Result, wording
 from pytest_invari.reports.rows import cost_line, grouped_left_out, outcome_line, records_line, verdict_counts
-from pytest_invari.reports.text import harmless, printable
+from pytest_invari.reports.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.book import Result as ChangeResult
@@ -89,7 +90,17 @@ def _criterion(result: Result) -> Row:
 
 
 def _change(result: ChangeResult) -> Row:
-    outcome = result.comparison.outcome
-    shown, _, rest = result.line.partition(": ") if "]" in result.line else ("no figure", "", result.line)
-    first, *reasons = rest.split("; ")
-    return Row(outcome, _KINDS[outcome], printable(result.change.id), shown, first, reasons)
+    """A comparison; its figure is the metric now minus the stored one."""
+    change, comparison = result.change, result.comparison
+    metric = change.criterion.metric
+    counted = metric.family in COSTS
+    shown, reasons = "no figure", []
+    if not math.isnan(comparison.difference):
+        shown = figure(comparison.difference, comparison.low, comparison.high, comparison.n, counted=counted)
+        before, now = (number(each, counted=counted) for each in (comparison.before, comparison.now))
+        reasons.append(f"{metric.name} was {before} and is {now}; {metric.direction} is better")
+    if comparison.reason:
+        reasons.append(harmless(comparison.reason))
+    margin = f"up to {change.margin:g} worse is no regression" if change.margin else "must not be worse"
+    outcome = comparison.outcome
+    return Row(outcome, _KINDS[outcome], printable(change.id), shown, margin, reasons)
