@@ -30,8 +30,9 @@ class Shape:
 
     ``query`` and ``documents`` name the fields that hold them; ``top``, where there is one, the field of the
     number of results; ``fixed`` what is sent besides. ``truncate`` is the field that says whether long texts
-    are cut, where the service has one. ``key`` is the service's own address and the environment variable that usually holds its
-    key, which is sent nowhere else unasked. ``results``, ``score`` and ``tokens`` say where the answer holds them.
+    are cut, where the service has one. ``key`` is the service's own address and the environment variable that
+    usually holds its key, which is sent nowhere else unasked. ``results``, ``score`` and ``tokens`` say where
+    the answer holds them.
     """
 
     path: str
