@@ -437,4 +437,6 @@ def _has_cost(seen: Observation) -> bool:
 
 
 def _fault(seen: Observation) -> str:
-    return seen.ranking.fault or f"the reranker calls its ranking {seen.ranking.status}"
+    fault = seen.ranking.fault or f"the reranker calls its ranking {seen.ranking.status}"
+    away = "the service was away (with --invari-records, the same command asks again): "
+    return f"{away}{fault}" if seen.ranking.is_transient else fault

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_invari.errors import InvariError, ServiceDownError
 from pytest_invari.protocol import RankingError
-from pytest_invari.redaction import HIDDEN, without_secrets
+from pytest_invari.redaction import without_secrets
 from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.served.hiding import Hiding
 from pytest_invari.rerankers.served.host import Host, Limits
 from pytest_invari.usercode import one_line
 
@@ -142,7 +143,10 @@ class Client:
             ServiceDownError: the host was found away by an earlier call; nothing is asked.
         """
         if self._host.outage:
-            raise ServiceDownError(f"the service is away: {self._host.outage}")
+            raise ServiceDownError(
+                f"the service is away: {self._host.outage}; once it is back, the same command goes on from "
+                "what --invari-records kept"
+            )
         stopped = self._stopped
         waiting: queue.SimpleQueue[tuple[int, _Given]] = queue.SimpleQueue()
         ready: queue.SimpleQueue[tuple[int, _Made | None, BaseException | None]] = queue.SimpleQueue()
@@ -179,6 +183,10 @@ class Client:
     @cached_property
     def _secret(self) -> str:
         return self._key.read()
+
+    @cached_property
+    def _hidden(self) -> Hiding:
+        return Hiding(self._secret)
 
     @cached_property
     def _http(self) -> httpx2.Client:
@@ -249,7 +257,7 @@ class Client:
             is_transient = isinstance(error, httpx2.TransportError) and not _is_distrusted(error)
             kind = TransientServiceError if is_transient else ServiceError
             raise kind(f"{url}: {self._safe(one_line(error))}") from None
-        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers = {name.lower(): self._hidden(value) for name, value in response.headers.items()}
         self._require_success(response.status_code, headers, body, url)
         try:
             return self._clean(json.loads(body)), headers
@@ -294,21 +302,18 @@ class Client:
 
     def _told(self, body: bytes) -> str:
         # Before anything is cut, or a part of the key could remain.
-        whole = body.replace(self._secret.encode(), HIDDEN.encode()) if self._secret else body
-        text = self._safe(" ".join(whole[: 4 * SHOWN].decode("utf-8", "replace").split()))
+        whole = self._hidden.in_json(body.decode("utf-8", "replace"))
+        text = self._safe(" ".join(whole[: 4 * SHOWN].split()))
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
     def _safe(self, text: str) -> str:
         """What a service says may repeat what it was sent."""
-        if self._secret:
-            text = text.replace(self._secret, HIDDEN)
-        return without_secrets(text)
+        return without_secrets(self._hidden(text))
 
     def _clean(self, content: Any) -> Any:
         """The same JSON as records may hold it: no text has the key in it, or half a character."""
         if isinstance(content, str):
-            shown = content.replace(self._secret, HIDDEN) if self._secret else content
-            return shown.encode("utf-8", "replace").decode()
+            return self._hidden(content).encode("utf-8", "replace").decode()
         if isinstance(content, list):
             return [self._clean(each) for each in content]
         if isinstance(content, dict):

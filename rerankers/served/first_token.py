@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_invari.protocol import RankingError
-from pytest_invari.rerankers.served.service import part
+from pytest_invari.rerankers.served.service import is_finite, part
 from pytest_invari.usercode import shortened
 
 __all__ = ["FirstToken"]
@@ -73,7 +73,7 @@ def _read(token: Any) -> tuple[str, float]:
     text, value = part(token, "token"), part(token, "logprob")
     if not isinstance(text, str):
         raise RankingError(f"the answer lists a token whose text is {shortened(text)}")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
+    if not is_finite(value):
         raise RankingError(
             f"the log-probability of token {shortened(text)} is {shortened(value)}, not a number"
         )

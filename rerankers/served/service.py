@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -14,7 +15,7 @@ from pytest_invari.progress import tick
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, RankingError, Request
 from pytest_invari.rerankers.served.client import Client, Reply, ServiceError, TransientServiceError
 
-__all__ = ["Served", "scores_by_index"]
+__all__ = ["Served", "is_finite", "scores_by_index"]
 
 # A batch keeps the places in flight filled for most of its time, and is all that a killed run loses.
 BATCH_PER_PLACE = 8
@@ -108,12 +109,19 @@ def scores_by_index(results: object, score: str, count: int) -> dict[int, float]
         index, value = each.get("index"), each.get(score)
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
             raise RankingError(f"the answer has index {_short(index)}, and the list has 0 to {count - 1}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        if not is_finite(value):
             raise RankingError(f"the answer's {score} for index {index} is {_short(value)}, not a number")
     found = Counter(each["index"] for each in results)
     _require_none((index for index, times in found.items() if times > 1), "repeats")
     _require_none((index for index in range(count) if index not in found), "lacks")
     return {each["index"]: float(each[score]) for each in results}
+
+
+def is_finite(value: object) -> bool:
+    """Whether it is a number that a score can be; JSON also has whole ones that no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def whole(value: object) -> int:

@@ -216,6 +216,8 @@ class Handler(BaseHTTPRequestHandler):
             rows = [row | {"token": row["token"].strip() or "_"} for row in rows]
         if mode == "nan":
             rows[1]["logprob"] = math.nan
+        if mode == "vast":
+            rows[1]["logprob"] = -(10**400)
         choice: dict[str, Any] = {
             "index": 0,
             "message": {"role": "assistant", "content": listed[0][0], "refusal": None},

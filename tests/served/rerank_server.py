@@ -2,12 +2,17 @@
 
 A text's score is the number in it. The last part of the address before the protocol's own path says how the
 server behaves: ``/ok/v2/rerank``, ``/shuffled/rerank``.
+
+Run: rerank_server.py [PORT QUERY], with the query at which the process is killed
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +35,7 @@ def changed(results: Results, mode: str, score: str) -> Any:
         "truth": lambda: [{**results[0], "index": True}, *results[1:]],
         "nan": lambda: [{**results[0], score: float("nan")}, *results[1:]],
         "infinite": lambda: [{**results[0], score: float("inf")}, *results[1:]],
+        "vast": lambda: [{**results[0], score: 10**400}, *results[1:]],
         "worded": lambda: [{**results[0], score: "high"}, *results[1:]],
         "unscored": lambda: [{"index": results[0]["index"]}, *results[1:]],
         "none": lambda: None,
@@ -41,6 +47,7 @@ def changed(results: Results, mode: str, score: str) -> Any:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
     server: Server
 
     def log_message(self, format: str, *arguments: object) -> None:
@@ -56,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.seen.append(
                 {"path": self.path, "body": body, "authorization": self.headers.get("authorization")}
             )
+            if body["query"] == self.server.last:
+                os.kill(os.getpid(), signal.SIGKILL)
         texts = body.get("texts", body.get("documents"))
         score = "score" if path == "rerank" else "relevance_score"
         values = [float((re.findall(r"-?\d+", text) or ["0"])[-1]) for text in texts]
@@ -81,19 +90,22 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("x-compute-tokens", "33")
         self.end_headers()
         self.wfile.write(data)
+        self.wfile.flush()
 
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port: int = 0, last: str = "") -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.lock = threading.Lock()
+        self.last = last
         self.seen: list[dict[str, Any]] = []
 
 
 if __name__ == "__main__":
-    running = Server()
+    port, last = sys.argv[1:] or ("0", "")
+    running = Server(int(port), last)
     print(running.server_address[1], flush=True)
     running.serve_forever()

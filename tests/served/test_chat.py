@@ -118,6 +118,7 @@ def test_options_that_change_what_is_sent(chat_server: ChatServer) -> None:
         ("few", "lists 5 tokens where top_logprobs=20 were asked for, too few for lists of 6"),
         ("thinking", "begins to answer with '<think>' and lists no label; try thinking=false"),
         ("nan", "is nan, not a number"),
+        ("vast", "not a number"),
         ("no_choices", "has no choices"),
         ("error_in_200", "has no choices: 'out of memory'"),
         ("refusal", "refuses to answer: I cannot help with that."),

@@ -115,6 +115,7 @@ def test_the_model_that_a_service_says_has_answered_is_kept(server: RerankServer
         ("truth", "the answer has index True, and the list has 0 to 3"),
         ("nan", "the answer's score for index 1 is nan, not a number"),
         ("infinite", "the answer's score for index 1 is inf, not a number"),
+        ("vast", f"the answer's score for index 1 is 1{'0' * 39}…, not a number"),
         ("worded", "the answer's score for index 1 is 'high', not a number"),
         ("unscored", "the answer's score for index 1 is None, not a number"),
         ("none", "the answer has no list of results"),
