@@ -79,6 +79,7 @@ class Settings:
     trust_remote_code: bool = False
     calibrate: bool = False
     list: bool = False
+    no_audit: bool = False
     json: Path | None = None
     markdown: Path | None = None
     html: Path | None = None
@@ -317,6 +318,12 @@ def _options() -> tuple[_Option, ...]:
         ),
         _Option("trust-remote-code", "let a model's own Python code run; read it first.", flag=True),
         _Option("calibrate", "calibrate again where a method (stella) has a stored calibration.", flag=True),
+        _Option(
+            "no-audit",
+            "leave out the audit, some ten questions to each reranker before it ranks: pointwise or listwise, "
+            "its noise, its ties, and whether it reads long texts to their end.",
+            flag=True,
+        ),
         _Option("list", "list suites, rerankers, data sets and metrics, one line each, and exit.", flag=True),
         _Option(
             "selfcheck",

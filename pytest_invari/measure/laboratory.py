@@ -13,6 +13,7 @@ from pytest_invari.blinding import blind_ids
 from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
+from pytest_invari.measure.audit import Audit, audit_reranker
 from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.measure.views import View
@@ -62,6 +63,7 @@ class Laboratory:
         retry_failed: rank again what *records* hold as failed.
         show_progress: None shows bars except in workers of pytest-xdist.
         shared: loaded models, where other laboratories shall have the same.
+        audits: ask each reranker a few questions before it ranks.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Laboratory:
         retry_failed: bool = False,
         show_progress: bool | None = None,
         shared: dict[object, object] | None = None,
+        audits: bool = False,
     ) -> None:
         if replay and records is None:
             raise InvariError("a replay needs the folder of the records")
@@ -84,6 +87,8 @@ class Laboratory:
         self._retry_failed = retry_failed
         self._show = show_progress
         self._shared: dict[object, object] = {} if shared is None else shared
+        self._audits = audits
+        self._audited: dict[_Shown, Audit] = {}
         self._tasks: dict[_Lists, TaskSet] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._built: dict[_Shown, Reranker] = {}
@@ -164,6 +169,10 @@ class Laboratory:
             self._measured[key] = Measured(subject, plan, tasks, observations, repeats)
         return self._measured[key]
 
+    def audit(self, spec: RerankerSpec, plan: Plan) -> Audit | None:
+        """What a few questions told of a measured reranker; None where none were asked."""
+        return self._audited.get(_shown(spec, plan))
+
     def tasks_of(self, spec: RerankerSpec, plan: Plan) -> TaskSet:
         """The tasks that a subject is measured on, once it is checked or measured; a replay has its own."""
         return self._replayed[_shown(spec, plan)][1] if self._is_replay else self.tasks(plan)
@@ -231,8 +240,10 @@ class Laboratory:
             )
             record = self._records.open(subject, manifest, tasks)
             record.take_over(self._records.siblings(record), tasks, _keys(views, *repeated.values()))
-        ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
         what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
+        if self._audits:
+            self._make_audit(spec, plan, record, _keys(views), what)
+        ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
         observations = ranked(reranker, tasks, views, description=what)
         repeats = []
         if plan.repeats:
@@ -246,11 +257,28 @@ class Laboratory:
             warnings.warn(_ranked_twice(record), InvariRecordsWarning, stacklevel=2)
         return observations, repeats
 
+    def _make_audit(
+        self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str
+    ) -> None:
+        """Take the audit from the records, or make one, unless all rankings are there without one."""
+        key = _shown(spec, plan)
+        kept = record.audit() if record is not None else None
+        if kept is None and (record is None or keys - record.read().keys()):
+            with bar(1, f"audit of {what}", unit="audit", show=self._show) as progress:
+                kept = audit_reranker(lambda: self._build(spec, plan), self.tasks(plan).tasks)
+                progress.advance()
+            if record is not None:
+                record.keep_audit(kept)
+        if kept is not None:
+            self._audited[key] = kept
+
     def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         key = _shown(spec, plan)
         if key not in self._replayed:
             self._replayed[key] = self._find(spec, plan)
         record, tasks = self._replayed[key]
+        if self._audits and (audit := record.audit()) is not None:
+            self._audited[key] = audit
         kept = record.read(strict=True)
         views = self._imported(plan, tasks, kept) if record.is_imported else self._sampled(plan, tasks)
         repeats = [

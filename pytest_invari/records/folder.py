@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.audit import Audit
 from pytest_invari.measure.observe import Key, Observation
 from pytest_invari.measure.views import described
 from pytest_invari.records.manifest import Manifest, Scalar, differences
@@ -28,6 +30,7 @@ __all__ = ["Record", "RecordFolder"]
 MANIFEST = "manifest.json"
 TASKS = "tasks.parquet"
 VIEWS = "views"
+AUDIT = "audit.json"
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")
 # What a manifest cannot say of rankings that were made elsewhere.
@@ -211,6 +214,27 @@ class Record:
             return
         with atomic_file(self.path / MANIFEST) as temporary:
             temporary.write_text(self.manifest.to_json(), encoding="utf-8")
+
+    def audit(self) -> Audit | None:
+        """What the reranker's audit told, where one was made.
+
+        Raises:
+            InvariError: the file is damaged.
+        """
+        path = self.path / AUDIT
+        if not path.is_file():
+            return None
+        try:
+            return Audit.from_plain(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise InvariError(
+                f"{path}: no audit can be read from it ({' '.join(str(error).split())[:200]}); remove it"
+            ) from None
+
+    def keep_audit(self, audit: Audit) -> None:
+        """Keep what the reranker's audit told."""
+        with atomic_file(self.path / AUDIT) as temporary:
+            temporary.write_text(json.dumps(audit.plain(), indent=1) + "\n", encoding="utf-8")
 
     def tasks(self) -> TaskSet:
         """The tasks that were ranked, from the copy beside the observations.

@@ -18,6 +18,7 @@ from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check
+    from pytest_invari.measure.audit import Audit
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
@@ -217,7 +218,12 @@ def _wording(
 
 
 def summarise(
-    measured: Measured, reranker: str, dataset: str, metrics: list[str], analyses: Sequence[Analysis] = ()
+    measured: Measured,
+    reranker: str,
+    dataset: str,
+    metrics: list[str],
+    analyses: Sequence[Analysis] = (),
+    audit: Audit | None = None,
 ) -> dict[str, Any]:
     """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown.
 
@@ -244,6 +250,7 @@ def summarise(
             name: _no_figure(measured, "not_reported") if name in unreported else _figure(measured, name)
             for name in metrics
         },
+        "audit": None if audit is None else audit.plain(),
         "position_p_value": measured.position_p_value,
         "regions": asdict(measured.regions),
         "analyses": {name: plain for name, (plain, _) in reported.items()},

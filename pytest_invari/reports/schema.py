@@ -191,6 +191,7 @@ def _subject() -> Schema:
                 by_name(table({**INTERVAL, **UNDEFINED, **REASON})),
                 "the rows of the table, by metric",
             ),
+            "audit": (or_null(_audit()), "what a few questions told of the reranker; null without an audit"),
             "position_p_value": (
                 SHARE_OR_NULL,
                 "how often chance pairings of inputs and outputs agree as much on buckets",
@@ -217,6 +218,29 @@ def _subject() -> Schema:
                 ),
                 "the analyses that the suite asks for and that could be made",
             ),
+        }
+    )
+
+
+def _audit() -> Schema:
+    return table(
+        {
+            "kind": (
+                words("pointwise", "listwise", "unknown"),
+                "whether candidates alone get the scores that they get in the list",
+            ),
+            "again_alone": (SHARE_OR_NULL, "item pairs that the same list, asked again alone, changes"),
+            "again_among_others": (SHARE_OR_NULL, "those that it changes, asked again in a batch"),
+            "tie_rate": (SHARE_OR_NULL, "item pairs with equal scores"),
+            "end_of_text": (
+                words("counts", "ignored", "unknown"),
+                "whether leaving out the last fifth of the longest text changes its score",
+            ),
+            "longest_text": (COUNT, "the characters of the longest text that was asked about"),
+            "labels": (TEXT, "how the labels that it shows are bound; empty where it shows none"),
+            "served_model": (TEXT, "what a service says its model is; empty where none says so"),
+            "fault": (TEXT, "why the first question that failed did"),
+            "calls": (COUNT, "the calls that the questions took"),
         }
     )
 

@@ -194,7 +194,12 @@ class Bench:
                 metrics = table_metrics(check.plan, wanted)
                 shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
                 summary = summarise(
-                    self._measured[subject], shown, check.shown_dataset, metrics, self._analyses(check)
+                    self._measured[subject],
+                    shown,
+                    check.shown_dataset,
+                    metrics,
+                    self._analyses(check),
+                    self._laboratory.audit(spec, check.plan),
                 )
                 if self._pictures:
                     summary["pictures"] = material(self._measured[subject])

@@ -376,7 +376,13 @@ def _expand(
 def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
     if settings.replay and settings.records is None:
         raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
-    return Laboratory(registry, model_settings(settings), records=settings.records, replay=settings.replay)
+    return Laboratory(
+        registry,
+        model_settings(settings),
+        records=settings.records,
+        replay=settings.replay,
+        audits=not settings.no_audit,
+    )
 
 
 def model_settings(settings: Settings) -> ModelSettings:

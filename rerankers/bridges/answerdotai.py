@@ -47,7 +47,7 @@ def make(build: Build, model: str, model_type: str = "") -> AnswerDotAI:
         model: what the library calls it.
         model_type: the library's word for its kind; by default what it takes the name for.
     """
-    return AnswerDotAI({"model": model, "model_type": model_type})
+    return AnswerDotAI({"model": model, "model_type": model_type}, shared=build.shared)
 
 
 def from_ranker(ranker: Any) -> AnswerDotAI:

@@ -43,8 +43,12 @@ class Bridge(ABC):
     package: ClassVar[str]
     module: ClassVar[str]
 
-    def __init__(self, settings: Mapping[str, object], ready: Any = None) -> None:
+    def __init__(
+        self, settings: Mapping[str, object], ready: Any = None, shared: dict[object, Any] | None = None
+    ) -> None:
         self.settings = dict(settings)
+        # One per session: what is loaded is kept there.
+        self._shared = {} if shared is None else shared
         if ready is not None:
             self.library = ready
 
@@ -62,8 +66,11 @@ class Bridge(ABC):
 
     @cached_property
     def library(self) -> Any:
-        """What was loaded."""
-        return self.load()
+        """What was loaded, once for all rerankers of a session that want the same."""
+        key = (type(self), *sorted(self.settings.items(), key=str))
+        if key not in self._shared:
+            self._shared[key] = self.load()
+        return self._shared[key]
 
     def check(self) -> None:
         """Refuse a missing package before anything is loaded."""

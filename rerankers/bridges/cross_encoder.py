@@ -31,9 +31,11 @@ class CrossEncoderBridge(Bridge):
         max_length: int = 0,
         batch_size: int = 32,
         ready: Any = None,
+        shared: dict[object, Any] | None = None,
     ) -> None:
         named = source.name if source else str(getattr(ready.config, "_name_or_path", ""))
-        super().__init__({"model": named, "max_length": max_length, "batch_size": batch_size}, ready)
+        options = {"model": named, "max_length": max_length, "batch_size": batch_size}
+        super().__init__(options, ready, shared)
         self._source, self._model = source, settings
         self._max_length, self._batch_size = max_length, batch_size
 
@@ -129,7 +131,7 @@ def make(build: Build, model: str, max_length: int = 0, batch_size: int = 32) ->
     """
     if max_length < 0 or batch_size < 1:
         raise InvariError("options 'max_length' and 'batch_size' must be at least 0 and 1")
-    return CrossEncoderBridge(find_model(model), build.settings, max_length, batch_size)
+    return CrossEncoderBridge(find_model(model), build.settings, max_length, batch_size, shared=build.shared)
 
 
 def from_model(model: Any, *, batch_size: int = 32) -> CrossEncoderBridge:
