@@ -52,7 +52,7 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
     interval = measured.difference_from(base, name)
     before_mean, now_mean = _means(now, base)
     outcome = classify(interval.low, interval.high, change.margin, change.criterion.metric.direction)
-    reason = _why_undecided(interval, suite.min_queries, suite.max_undefined)
+    reason = _why_undecided(interval, suite.min_queries, suite.max_undefined, measured.excused(name))
     if interval.n == 0:
         outcome, reason = "missing", "nothing to compare: no query has a value in both"
     elif _is_unchanged(now, base):
@@ -72,16 +72,18 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
     )
 
 
-def _why_undecided(interval: Interval, min_queries: int, max_undefined: float) -> str:
-    total = interval.n + interval.undefined
+def _why_undecided(interval: Interval, min_queries: int, max_undefined: float, excused: int) -> str:
+    """Why the interval decides nothing; *excused* queries can have no value by their nature."""
+    undefined = interval.undefined - excused
+    total = interval.n + undefined
     if interval.n < min_queries:
         has = "has" if interval.n == 1 else "have"
         fewer = f"fewer than the {min_queries} that a verdict needs"
         return f"{counted(interval.n, 'query')} {has} a value in both, {fewer}"
     if not interval.defined:
         return f"no interval: {interval.reason}"
-    if interval.undefined > max_undefined * total:
-        return f"{interval.undefined} of {total} queries have no value in both, more than {max_undefined:.0%}"
+    if undefined > max_undefined * total:
+        return f"{undefined} of {total} queries have no value in both, more than {max_undefined:.0%}"
     return ""
 
 

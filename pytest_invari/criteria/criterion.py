@@ -337,7 +337,7 @@ def judge(
         verdict, needed = "undecided", None
         reason = (
             f"{interval.undefined - excused} of {total - excused} queries have no value, more than "
-            f"max_undefined = {max_undefined:g} in [suite]"
+            f"max_undefined = {max_undefined:g}"
         )
     return Judgement(
         verdict,

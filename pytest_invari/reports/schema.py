@@ -182,11 +182,11 @@ def _subject() -> Schema:
             **_SUBJECT,
             "views": (COUNT, "orders of each list"),
             "queries": (COUNT, "lists"),
-            "rankings": (COUNT, "rankings that were looked at"),
+            "rankings": (COUNT, "rankings that were looked at, repeats aside"),
             "rankings_from_records": (COUNT, "those that an earlier run had made"),
             "failures": (COUNT, "rankings that failed"),
             "cost": (costs, "means per ranking, of queries in equal parts"),
-            "total_cost": (costs, "sums over all rankings"),
+            "total_cost": (costs, "sums over these rankings"),
             "metrics": (
                 by_name(table({**INTERVAL, **UNDEFINED, **REASON})),
                 "the rows of the table, by metric",

@@ -206,6 +206,7 @@ class Study:
             k=self.plan.k,
             min_queries=self._rules.min_queries,
             max_undefined=self._rules.max_undefined,
+            excused=self.measured.excused(name),
             note=f"{faults}; on_failure = {self.plan.on_failure}" if faults else "",
         )
 

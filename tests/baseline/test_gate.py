@@ -131,6 +131,22 @@ def test_too_few_queries_are_undecided(gated: Gated) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
+def test_queries_without_a_relevant_candidate_do_not_count_as_undefined(gated: Gated) -> None:
+    lines = (gated.project.path / "tasks.jsonl").read_text().splitlines()
+    more = [json.loads(line) for line in lines[:8]]
+    for row in more:
+        row["query_id"] += " without"
+        for candidate in row["candidates"]:
+            candidate["relevance"] = 0.0
+    (gated.project.path / "tasks.jsonl").write_text("\n".join([*lines, *map(json.dumps, more)]) + "\n")
+    gated.make_noise(0.0)
+    gated.save("--invari-queries=40")
+    gated.make_noise(1.0)
+    change = gated.changes("--invari-queries=40")["hr@2"]
+    assert (change["n"], change["undefined"]) == (32, 8)
+    assert change["outcome"] == "regressed"
+
+
 def test_an_entry_that_is_missing_fails_its_item(gated: Gated) -> None:
     content = gated.save()
     del content["entries"][LOC]

@@ -234,4 +234,4 @@ def test_queries_that_can_have_no_value_are_excused() -> None:
     found = judge(criterion(), few, k=10, min_queries=30, max_undefined=0.05, excused=18)
     assert found.verdict == "pass"
     found = judge(criterion(), few, k=10, min_queries=30, max_undefined=0.05, excused=10)
-    assert found.reason == "10 of 90 queries have no value, more than max_undefined = 0.05 in [suite]"
+    assert found.reason == "10 of 90 queries have no value, more than max_undefined = 0.05"

@@ -92,6 +92,23 @@ def test_undecided_passes_with_a_warning_at_the_line_of_the_test(own: Own) -> No
     )
 
 
+def test_queries_without_a_relevant_candidate_do_not_count_as_undefined(own: Own) -> None:
+    own.run(
+        """
+        from dataclasses import replace
+
+        def test_ranks(invari):
+            tasks = invari.study(longest, tasks="tasks.jsonl", views=5).measured.tasks.tasks
+            without = [replace(each, query_id=f"{each.query_id} none", relevance={}) for each in tasks[:8]]
+            lists = [*tasks, *without]
+            study = invari.study(longest, tasks=lists, views=5)
+            assert study.interval("hr@5").undefined == 8
+            study.assert_at_least("hr@5", 0.01, strict=True)
+            study.assert_not_worse_than(invari.study("constant", tasks=lists, views=5), "hr@5", margin=0.9)
+        """
+    ).assert_outcomes(passed=1, warnings=0)
+
+
 def test_undecided_fails_where_it_is_strict(own: Own) -> None:
     for settings, strict, options in (
         ("", ", strict=True", ()),
