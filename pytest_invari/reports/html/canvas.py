@@ -182,7 +182,8 @@ def _describe(root: ET.Element, name: str, title: str, description: str) -> None
         root.attrib.pop(attribute, None)
     root.set("class", "plot")
     root.set("role", "img")
-    root.set("aria-labelledby", f"{name}-title {name}-text")
+    root.set("aria-labelledby", f"{name}-title")
+    root.set("aria-describedby", f"{name}-text")
     for place, (tag, kind, words) in enumerate((("title", "title", title), ("desc", "text", description))):
         element = ET.Element(tag, {"id": f"{name}-{kind}"})
         element.text = words

@@ -60,7 +60,7 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
     def lists(each: Summary) -> tuple[str, int, int]:
         return each["dataset"], each["k"], each["views"]
 
-    counted = [each for each in subjects if each["total_cost"]["calls"] is not None]
+    counted = [each for each in subjects if math.isfinite(_number(each["cost"]["calls"]))]
     for (dataset, k, _), found in groupby(sorted(counted, key=lists), lists):
         metrics = (f"ndcg@{exposure_top(k)}", "loc")
         points = []
