@@ -19,7 +19,7 @@ _TEXT = (
     "The share of views in which the item shown at a position comes out in the top. A reranker that ignores "
     "positions has the same share everywhere (the dashed line). The dark band holds 95% of what chance alone "
     "does at one position, the light one 95% of what it does at all of them together: a point beyond the "
-    "light band is no chance. Views in the data set's own order do not count here."
+    "light band is hardly chance. Views in the data set's own order do not count here."
 )
 
 
