@@ -199,7 +199,7 @@ class Bench:
         return found
 
     def _analyses(self, check: Check) -> tuple[Analysis, ...]:
-        """Those that suites report of these lists, but for routing on lists that have no target to approach."""
+        """Those that suites report of its views, but for routing on lists that have no target to approach."""
         stratum = self._measured[check.reranker.label, check.plan].tasks.stratum
         alike = [other for other in self._all if other.plan == check.plan]
         wanted = dict.fromkeys(each for other in alike for each in other.suite.analyses)
