@@ -320,7 +320,7 @@ def _options() -> tuple[_Option, ...]:
         _Option("calibrate", "calibrate again where a method (stella) has a stored calibration.", flag=True),
         _Option(
             "no-audit",
-            "leave out the audit, some ten questions to each reranker before it ranks: pointwise or listwise, "
+            "leave out the audit, some ten questions to a reranker before it ranks: pointwise or listwise, "
             "its noise, its ties, and whether it reads long texts to their end.",
             flag=True,
         ),

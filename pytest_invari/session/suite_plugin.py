@@ -72,15 +72,15 @@ def start(config: pytest.Config) -> bool:
         )
         gate = Gate(bench, settings.compare, saves=settings.save is not None)
         if not hasattr(config, "workerinput"):
+            if settings.html is not None:
+                require_packages()
             bench.check()
             gate.check(expansion.changes)
         plugin = SuitePlugin(config, settings, expansion, bench, gate)
         write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
         write_at_the_end(config, "--invari-markdown", settings.markdown, plugin.run, markdown_text)
+        write_at_the_end(config, "--invari-html", settings.html, plugin.page, page_text)
         tell_github(config, plugin.run)
-        if settings.html is not None:
-            require_packages()
-            write_at_the_end(config, "--invari-html", settings.html, plugin.page, page_text)
         plugin.save_at_the_end()
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None

@@ -110,7 +110,7 @@ def pytest_invari_rerankers(config):
 """
 
 # They have no end tag in HTML.
-VOID = {"meta", "link", "br"}
+VOID = {"meta", "link", "br", "wbr"}
 
 
 class Page(HTMLParser):

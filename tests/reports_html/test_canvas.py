@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import matplotlib
 import pytest
 
-from pytest_invari.reports.html.canvas import INK, SERIES, chart, drawing, picture, series, short
+from pytest_invari.reports.html.canvas import INK, SERIES, chart, drawing, named, picture, series, short
 
 
 def draw(name: str = "one", label: str = "a", title: str = "Title") -> str:
@@ -64,3 +64,11 @@ def test_many_series_differ_in_colour_or_marker() -> None:
 def test_long_names_keep_both_ends() -> None:
     assert short("a" * 48) == "a" * 48
     assert short("first" + "x" * 90 + "last") == "first" + "x" * 19 + "…" + "x" * 19 + "last"
+
+
+def test_a_name_with_an_underscore_in_front_is_in_the_legend() -> None:
+    with drawing():
+        figure, axes = chart(1, "across")
+        axes.plot([1, 2], [3, 4], label=named("_own:rank"), **series(0))
+        text = picture(figure, "one", "Title", "What it shows").svg
+    assert "> _own:rank</text>" in text

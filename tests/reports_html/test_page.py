@@ -9,12 +9,29 @@ from pathlib import Path
 
 import pytest
 
+import pytest_invari
 from pytest_invari.reports.text import printable
 from tests.reports_html.conftest import HOSTILE, NAMED, Page
 
 ELEMENTS = {
-    *("html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section"),
-    *("h1", "h2", "h3", "p", "a", "ul", "li", "div", "span", "small", "strong", "details", "summary"),
+    *("html", "head", "meta", "link", "title", "style", "body", "header", "footer", "nav", "main", "section"),
+    *(
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "a",
+        "ul",
+        "li",
+        "div",
+        "span",
+        "small",
+        "strong",
+        "wbr",
+        "bdi",
+        "details",
+        "summary",
+    ),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption"),
     *("svg", "desc", "g", "defs", "path", "use", "text", "clippath", "rect"),
 }
@@ -77,7 +94,7 @@ def test_every_picture_is_named_and_described(page: Page) -> None:
     assert len(pictures) > 25
     for picture in pictures:
         assert picture["role"] == "img"
-        assert all(part in ids for part in str(picture["aria-labelledby"]).split())
+        assert {picture["aria-labelledby"], picture["aria-describedby"]} <= set(ids)
 
 
 def test_ids_that_are_referred_to_exist(page: Page) -> None:
@@ -95,9 +112,16 @@ def test_tables_have_captions_and_headings(page: Page) -> None:
     assert {each.get("scope") for each in page.all("th")} == {"col", "row"}
     regions = [each for each in page.all("div") if each.get("class") == "scroll"]
     assert len(regions) == len(page.all("table"))
-    assert all(
-        each["role"] == "region" and each["aria-label"] and each["tabindex"] == "0" for each in regions
-    )
+    for each in regions:
+        assert (each["role"], each["tabindex"]) == ("group", "0")
+        assert each["aria-label"]
+
+
+def test_it_says_what_it_was_made_by_and_from(report: Path, page: Page) -> None:
+    for name in ("hostile", "bank"):
+        digest = hashlib.sha256((report.parent / f"{name}.invari.toml").read_bytes()).hexdigest()
+        assert f"suite {name}: SHA-256 {digest}" in page.text
+    assert f"pytest-invari {pytest_invari.__version__}" in page.text
 
 
 def test_nothing_is_fetched_and_nothing_runs(report: Path, page: Page) -> None:

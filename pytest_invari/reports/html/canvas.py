@@ -15,17 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BAND",
-    "BOUND",
-    "FAINT",
-    "INK",
-    "SERIES",
-    "WIDTH",
-    "chart",
-    "drawing",
-    "picture",
-    "series",
-    "short",
+    *("BAND", "BOUND", "FAINT", "INK", "SERIES", "WIDTH"),
+    *("chart", "drawing", "named", "picture", "series", "short"),
 ]
 
 WIDTH = 350
@@ -76,6 +67,11 @@ _PROPERTIES = ("fill", "stroke")
 _DROPPED = ("metadata", "style")
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def named(name: str) -> str:
+    """A series' name in a legend, from which Matplotlib leaves out what begins with an underscore."""
+    return short(f" {name}" if name.startswith("_") else name)
 
 
 def series(number: int) -> dict[str, Any]:
@@ -182,7 +178,8 @@ def _describe(root: ET.Element, name: str, title: str, description: str) -> None
         root.attrib.pop(attribute, None)
     root.set("class", "plot")
     root.set("role", "img")
-    root.set("aria-labelledby", f"{name}-title {name}-text")
+    root.set("aria-labelledby", f"{name}-title")
+    root.set("aria-describedby", f"{name}-text")
     for place, (tag, kind, words) in enumerate((("title", "title", title), ("desc", "text", description))):
         element = ET.Element(tag, {"id": f"{name}-{kind}"})
         element.text = words

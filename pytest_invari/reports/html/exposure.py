@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, picture, series, short
+from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.text import printable
@@ -19,7 +19,7 @@ _TEXT = (
     "The share of views in which the item shown at a position comes out in the top. A reranker that ignores "
     "positions has the same share everywhere (the dashed line). The dark band holds 95% of what chance alone "
     "does at one position, the light one 95% of what it does at all of them together: a point beyond the "
-    "light band is no chance. Views in the data set's own order do not count here."
+    "light band is hardly chance. Views in the data set's own order do not count here."
 )
 
 
@@ -112,7 +112,7 @@ def _draw(found: Exposure, name: str) -> Picture:
         axes.axhspan(*band, color=BAND, alpha=opacity, linewidth=0)
     axes.axhline(found.level, color=INK, linestyle="--", linewidth=1)
     for number, (label, shares) in enumerate(zip(found.names, found.shares, strict=True)):
-        axes.plot(positions, shares, label=short(label), **series(number))
+        axes.plot(positions, shares, label=named(label), **series(number))
     step = next(each for each in (1, 2, 5, 10, 20, 50, len(positions)) if len(positions) <= 10 * each)
     axes.set_xticks(positions[::step])
     text = (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_invari.reports.html.canvas import INK, chart, drawing, picture, series, short
+from pytest_invari.reports.html.canvas import INK, chart, drawing, named, picture, series
 from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
@@ -89,7 +89,7 @@ def _draw_sizes(subjects: Sequence[Summary], prefix: str, name: str) -> Picture:
         across = [size + 0.05 * (count - middle) for size, *_ in points]
         ends = [[point[1] - point[2] for point in points], [point[3] - point[1] for point in points]]
         rhos = [point[1] for point in points]
-        axes.errorbar(across, rhos, ends, label=short(_subject(each)), capsize=2.5, **series(count))
+        axes.errorbar(across, rhos, ends, label=named(_subject(each)), capsize=2.5, **series(count))
     axes.set_xticks(sorted({size for each in subjects for size, *_ in _sizes(each, prefix)}))
     text = "; ".join(
         f"{_subject(each)}: "

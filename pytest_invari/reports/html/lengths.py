@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_invari.reports.html.canvas import SERIES, chart, drawing, picture, series, short
+from pytest_invari.reports.html.canvas import SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import row_name
@@ -86,7 +86,7 @@ def _draw(found: Lengths, name: str) -> Picture:
         estimates = [point[1] for point in curve.points]
         below = [point[1] - point[2] for point in curve.points]
         above = [point[3] - point[1] for point in curve.points]
-        axes.errorbar(across, estimates, (below, above), label=short(curve.name), capsize=2.5, **look)
+        axes.errorbar(across, estimates, (below, above), label=named(curve.name), capsize=2.5, **look)
         nulls = [point[5] for point in curve.points]
         axes.plot(across, nulls, linewidth=0.8, linestyle=":", markerfacecolor="none", **look)
     axes.set_xticks(list(places.values()), [str(k) for k in places])

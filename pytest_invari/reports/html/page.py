@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -45,7 +46,7 @@ def require_packages() -> None:
 def page_text(page: Page) -> str:
     """Render the page, the same for the same results."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     from pytest_invari.reports.html.sections import sections
     from pytest_invari.reports.html.verdicts import verdicts
@@ -57,6 +58,7 @@ def page_text(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = lambda text: Markup("<wbr>").join(map(escape, _pieces(text)))
     style = files("pytest_invari.reports.html").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("page.html.jinja").render(
@@ -66,3 +68,8 @@ def page_text(page: Page) -> str:
         style_hash=digest,
         safe=Markup,
     )
+
+
+def _pieces(text: str) -> list[str]:
+    """A name in the pieces between which a line may break, as in ``recsys26::``, ``loc_``, ``vs_`` …"""
+    return re.findall(r"[^_:\[=@,]*[_:\[=@,]+|[^_:\[=@,]+", text)

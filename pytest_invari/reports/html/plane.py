@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from pytest_invari.reports.html.canvas import chart, drawing, picture, series, short
+from pytest_invari.reports.html.canvas import chart, drawing, named, picture, series
 from pytest_invari.reports.html.material import exposure_top
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
@@ -60,7 +60,7 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
     def lists(each: Summary) -> tuple[str, int, int]:
         return each["dataset"], each["k"], each["views"]
 
-    counted = [each for each in subjects if each["total_cost"]["calls"] is not None]
+    counted = [each for each in subjects if math.isfinite(_number(each["cost"]["calls"]))]
     for (dataset, k, _), found in groupby(sorted(counted, key=lists), lists):
         metrics = (f"ndcg@{exposure_top(k)}", "loc")
         points = []
@@ -145,7 +145,7 @@ def _draw(plane: Plane, place: int, name: str) -> Picture:
         if plane.joined:
             calls, values = [point.calls for point in points], [point.values[place] for point in points]
             axes.plot(calls, values, color=look["color"], linewidth=0.8)
-        axes.plot([], [], linestyle="none", markersize=7, label=short(label), **look)
+        axes.plot([], [], linestyle="none", markersize=7, label=named(label), **look)
         for point in points:
             face = "none" if point.dominators else look["color"]
             axes.plot(point.calls, point.values[place], markersize=7, markerfacecolor=face, **look)

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_invari import __version__
 from pytest_invari.reports.results import COSTS, Result, wording
 from pytest_invari.reports.rows import cost_line, grouped_left_out, outcome_line, records_line, verdict_counts
 from pytest_invari.reports.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.book import Result as ChangeResult
+    from pytest_invari.criteria.checks import Check
     from pytest_invari.reports.html.page import Page
 
 __all__ = ["Head", "Row", "verdicts"]
@@ -37,7 +39,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands above the pictures. ``left_out`` has criterion, subjects and reason."""
+    """What stands around the pictures. ``left_out`` has criterion, subjects and reason.
+
+    ``made_of`` says what the page was made by and from.
+    """
 
     suites: Sequence[str]
     counts: str
@@ -46,6 +51,7 @@ class Head:
     changes: Sequence[Row]
     left_out: Sequence[tuple[str, str, str]]
     lines: Sequence[str]
+    made_of: Sequence[str]
 
 
 def verdicts(page: Page) -> Head:
@@ -67,12 +73,25 @@ def verdicts(page: Page) -> Head:
             for (criterion, reason), subjects in grouped_left_out(page.left_out).items()
         ],
         lines,
+        [f"pytest-invari {__version__}", *_hashes(page)],
     )
 
 
+def _hashes(page: Page) -> list[str]:
+    """The text of a suite decides what was asked; its hash tells whether two pages asked the same."""
+    found = {check.suite.name: check.suite.sha256 for check in _checks(page)}
+    return [printable(f"suite {name}: SHA-256 {digest}") for name, digest in found.items()]
+
+
+def _checks(page: Page) -> list[Check]:
+    return [
+        *(result.check for result in page.book.results),
+        *(result.change for result in page.changes.results),
+    ]
+
+
 def _suites(page: Page) -> list[str]:
-    checks = [result.check for result in page.book.results]
-    checks += [result.change for result in page.changes.results]
+    checks = _checks(page)
     found = {f"{check.suite.name} ({check.profile.name})": check.suite.title for check in checks}
     return [printable(f"{name}: {title}" if title else name) for name, title in found.items()]
 
