@@ -169,7 +169,11 @@ def read_settings(config: pytest.Config) -> Settings:
 
 def _require_files_of_their_own(settings: Settings) -> None:
     """A report must not replace another, nor a baseline; one file may be compared with and saved to."""
-    reports = {"--invari-json": settings.json, "--invari-markdown": settings.markdown}
+    reports = {
+        "--invari-json": settings.json,
+        "--invari-markdown": settings.markdown,
+        "--invari-html": settings.html,
+    }
     others = {"--invari-save": settings.save, "--invari-compare": settings.compare}
     known: dict[Path, str] = {}
     for switch, path in (others | reports).items():

@@ -11,6 +11,7 @@ from pytest_invari.errors import counted
 from pytest_invari.reports.markup import code, fenced, plain, table
 from pytest_invari.reports.results import further_lines, wording
 from pytest_invari.reports.rows import (
+    audits,
     cost_line,
     grouped_left_out,
     measurements,
@@ -201,6 +202,9 @@ def _measured(book: ResultBook) -> Iterator[str]:
         )
         for note in found.notes(range(len(found.headings))):
             yield plain(note)
+    entries = audits(book.subjects)
+    if entries:
+        yield "\n".join(f"- {plain(' '.join(entry))}" for entry in entries)
     for summary in book.subjects:
         for name, lines in summary["tables"].items():
             yield f"{code(name)} of {code(summary['reranker'])} on {code(summary['dataset'])}:"

@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
+from pytest_invari.measure.audit import Audit
 from pytest_invari.reports.results import COSTS, TOKENS, Summary
-from pytest_invari.reports.text import figure, number, printable
+from pytest_invari.reports.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Measurements",
+    "audits",
     "cost_line",
     "grouped_left_out",
     "measurements",
@@ -146,6 +148,17 @@ def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
 
 def _is_unreported(column: Summary, name: str) -> bool:
     return name in COSTS and column["total_cost"][name] is None
+
+
+def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
+    """What a few questions told of each reranker that was audited, in two lines."""
+    found = []
+    for summary in subjects:
+        if summary["audit"]:
+            whose = f"{summary['reranker']} on {summary['dataset']}, K={summary['k']}"
+            first, second = Audit.from_plain(summary["audit"]).lines
+            found.append((harmless(f"audit of {whose}: {first}"), harmless(f"  {second}")))
+    return found
 
 
 def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:

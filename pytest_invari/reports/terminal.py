@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
-from pytest_invari.measure.audit import Audit
 from pytest_invari.reports.results import Result, ResultBook, Summary, describe, further_lines
 from pytest_invari.reports.rows import (
+    audits,
     cost_line,
     grouped_left_out,
     measurements,
@@ -18,7 +18,7 @@ from pytest_invari.reports.rows import (
     records_line,
     verdict_counts,
 )
-from pytest_invari.reports.text import harmless, printable
+from pytest_invari.reports.text import printable
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.book import ChangeBook
@@ -60,11 +60,12 @@ def write_section(
         for line in lines:
             reporter.write_line(line)
         reporter.write_line("")
-    audited = [summary for summary in book.subjects if summary["audit"]]
-    for summary in audited:
-        for line in _audit_lines(summary, width):
-            reporter.write_line(line)
-    if audited:
+    entries = audits(book.subjects)
+    for entry in entries:
+        for text in entry:
+            for line in _wrap(text, width, "  "):
+                reporter.write_line(line)
+    if entries:
         reporter.write_line("")
     for summary in book.subjects:
         for lines in summary["tables"].values():
@@ -90,16 +91,6 @@ def write_section(
             reporter.write_line(line, red=True)
     for line in _closing_lines(book, changes, settings, width):
         reporter.write_line(line)
-
-
-def _audit_lines(summary: Summary, width: int) -> list[str]:
-    """What a few questions told of a reranker, in two entries."""
-    whose = f"{summary['reranker']} on {summary['dataset']}, K={summary['k']}"
-    first, second = Audit.from_plain(summary["audit"]).lines
-    return [
-        *_wrap(harmless(f"audit of {whose}: {first}"), width, "  "),
-        *_wrap(harmless(f"  {second}"), width, "  "),
-    ]
 
 
 def format_tables(subjects: Sequence[Summary], width: int) -> list[list[str]]:
