@@ -17,6 +17,7 @@ from pytest_invari.errors import counted
 from pytest_invari.measure.observe import request_for
 from pytest_invari.measure.views import View, shuffled
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all
+from pytest_invari.redaction import without_secrets
 
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task
@@ -128,8 +129,8 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
         end_of_text=end,
         longest_text=longest,
         labels=str(diagnostics.get("labels", "")),
-        served_model=str(diagnostics.get("served_model", "")),
-        fault=next((each.fault for each in askers if each.fault), ""),
+        served_model=without_secrets(str(diagnostics.get("served_model", ""))),
+        fault=without_secrets(next((each.fault for each in askers if each.fault), "")),
         calls=sum(each.calls for each in askers),
     )
 

@@ -20,7 +20,7 @@ from pytest_invari.errors import InvariError, ServiceDownError
 from pytest_invari.protocol import RankingError
 from pytest_invari.redaction import without_secrets
 from pytest_invari.rerankers.served.address import Address, Key
-from pytest_invari.rerankers.served.hiding import Hiding
+from pytest_invari.rerankers.served.hiding import Hiding, hide_in_logs
 from pytest_invari.rerankers.served.host import Host, Limits
 from pytest_invari.usercode import one_line
 
@@ -205,6 +205,8 @@ class Client:
         )
         # Connections are kept for the next call, and closed when nobody can make one.
         weakref.finalize(self, http.close)
+        if self._secret:
+            weakref.finalize(self, hide_in_logs(self._hidden))
         return http
 
     def _headers(self) -> dict[str, str]:

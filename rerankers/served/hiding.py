@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import html
+import logging
 import re
+from collections.abc import Callable
 from functools import cached_property
 from urllib.parse import quote
 
 from pytest_invari.redaction import HIDDEN
 
-__all__ = ["Hiding"]
+__all__ = ["Hiding", "hide_in_logs"]
+
+# Of httpx2, which writes down the headers that come back, where a user asks for so much.
+LOGGERS = ("httpx2", *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
 
 # "\/" and "\u002b" in JSON, of which only some programs write "/" and "+" so.
 _ESCAPED = re.compile(r"\\(?:/|u00([2-7][0-9a-fA-F]))")
@@ -45,3 +50,27 @@ class Hiding:
             for encode in (base64.b64encode, base64.urlsafe_b64encode):
                 forms.add(encode(sent.encode()).decode().rstrip("="))
         return tuple(sorted(forms, key=len, reverse=True))
+
+
+class _InLogs(logging.Filter):
+    def __init__(self, hiding: Hiding) -> None:
+        super().__init__()
+        self._hiding = hiding
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._hiding(record.getMessage()), ()
+        return True
+
+
+def hide_in_logs(hiding: Hiding) -> Callable[[], None]:
+    """Keep a key out of what the HTTP library logs, until what is returned is called."""
+    hides = _InLogs(hiding)
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addFilter(hides)
+
+    def end() -> None:
+        for logger in loggers:
+            logger.removeFilter(hides)
+
+    return end

@@ -8,6 +8,7 @@ Run: rerank_server.py [PORT QUERY], with the query at which the process is kille
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -17,8 +18,15 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 Results = list[dict[str, Any]]
+
+
+def spellings(key: str) -> list[str]:
+    """What a careless service may write of a key."""
+    encoded = [base64.b64encode(each.encode()).decode() for each in (key, f"Bearer {key}")]
+    return [key, f"Bearer {key}", quote(key, safe=""), *encoded]
 
 
 def changed(results: Results, mode: str, score: str) -> Any:
@@ -70,6 +78,13 @@ class Handler(BaseHTTPRequestHandler):
         values = [float((re.findall(r"-?\d+", text) or ["0"])[-1]) for text in texts]
         results: Results = [{"index": index, score: value} for index, value in enumerate(values)]
         results.sort(key=lambda each: -each[score])
+        key = self.headers.get("authorization", "").removeprefix("Bearer ")
+        if mode == "hostile" and body["query"] != "probe":
+            self._send({"error": f"not with these: {' '.join(spellings(key))}"}, status=400)
+            return
+        if mode == "echoing":
+            results = [{**each, "document": {"text": key}, key: spellings(key)} for each in results]
+            body["model"] = f"m {' '.join(spellings(key))} "
         top = body.get("top_n", body.get("top_k"))
         self._send(self._content(path, changed(results[:top], mode, score), body, mode), path)
 
@@ -81,9 +96,11 @@ class Handler(BaseHTTPRequestHandler):
         place = "data" if mode.startswith("voyage") else "results"
         return {place: results, "model": f"{body['model']}-0417", "usage": {"total_tokens": 55}}
 
-    def _send(self, content: Any, path: str = "") -> None:
-        data = json.dumps(content).encode()
-        self.send_response(200)
+    def _send(self, content: Any, path: str = "", status: int = 200) -> None:
+        # Some programs write a slash so.
+        data = json.dumps(content).replace("/", "\\/").encode()
+        self.send_response(status)
+        self.send_header("x-echo", self.headers.get("authorization", ""))
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         if path == "rerank":
