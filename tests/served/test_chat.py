@@ -388,7 +388,10 @@ def test_a_run_of_pytest_over_a_chat_endpoint(
     )
     url = chat_server.url("echoing")
     spec = f"chat{url.removeprefix('http')}?model=m&key_env=MY_SERVER"
-    arguments = ("--invari-suite=small.invari.toml", f"--reranker={spec}", "--invari-records=records")
+    arguments = (
+        *("--invari-suite=small.invari.toml", f"--reranker={spec}"),
+        *("--invari-records=records", "--invari-no-audit"),
+    )
     result = pytester.runpytest_subprocess("-W", "error", *arguments, "--invari-json=report.json")
     result.assert_outcomes(passed=1)
     asked = len(chat_server.seen(url))
