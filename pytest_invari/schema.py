@@ -7,6 +7,7 @@ which is named exists, that names differ, that lists are as long as the top that
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def suite_schema() -> Schema:
 
 def suite_schema_text() -> str:
     """The schema as the file that comes with the package holds it."""
-    return json.dumps(suite_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(suite_schema(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _rules_of_kinds() -> Iterator[Schema]:
@@ -111,15 +112,22 @@ def _ranges() -> Iterator[Schema]:
     """For each range that metrics have, the bounds and distances that can be meant."""
     for low, high in sorted({(metric.low, metric.high) for metric in METRICS.values()}):
         families = sorted(each.family for each in METRICS.values() if (each.low, each.high) == (low, high))
-        properties: Schema = {"at_least": {"exclusiveMinimum": low}, "at_most": {"minimum": low}}
+        at_least: Schema = {}
+        at_most: Schema = {}
+        properties: Schema = {"at_least": at_least, "at_most": at_most}
+        # An end that there is not is left out: JSON has no infinite numbers.
+        if math.isfinite(low):
+            at_least["exclusiveMinimum"] = at_most["minimum"] = low
         if math.isfinite(high):
             # The list length, which may stand for a number, lies beyond every such range.
-            properties["at_least"] |= {"type": "number", "maximum": high}
-            properties["at_most"] |= {"type": "number", "exclusiveMaximum": high}
+            at_least |= {"type": "number", "maximum": high}
+            at_most |= {"type": "number", "exclusiveMaximum": high}
+        if math.isfinite(high - low):
             properties |= {key: {"exclusiveMaximum": high - low} for key in DISTANCES}
         metric = {"properties": {"metric": {"pattern": f"^({'|'.join(families)})(@|$)"}}}
         yield {"if": metric, "then": {"properties": properties}}
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description="Print the JSON Schema of suite files.").parse_args()
     print(suite_schema_text(), end="")

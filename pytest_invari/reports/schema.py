@@ -146,7 +146,7 @@ def selfcheck_schema() -> Schema:
 
 def schema_text(schema: Schema) -> str:
     """A schema as the file that comes with the package holds it."""
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 SCHEMAS = {"report": report_schema, "selfcheck": selfcheck_schema}

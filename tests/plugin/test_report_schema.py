@@ -17,6 +17,7 @@ from tests.baseline.conftest import Gated, gated
 from tests.plugin.test_analyses import lists, run
 from tests.plugin.test_custom_metrics import CONFTEST
 from tests.plugin.test_custom_metrics import SUITE as OWN
+from tests.plugin.test_suite_schema import strict_json
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
@@ -45,7 +46,7 @@ def test_the_shipped_file_is_what_the_command_prints(name: str) -> None:
     assert shipped.read_bytes() == done.stdout, (
         f"a report has changed; run: {' '.join(command[1:])} > {shipped}"
     )
-    Draft202012Validator.check_schema(json.loads(done.stdout))
+    Draft202012Validator.check_schema(strict_json(done.stdout))
 
 
 def objects(schema: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -50,7 +50,31 @@ def test_the_shipped_file_is_what_the_command_prints() -> None:
     )
     command = "python -m pytest_invari.schema > suites/suite.schema.json"
     assert SHIPPED.read_bytes() == done.stdout, f"the suite's keys have changed; run: {command}"
-    assert json.loads(done.stdout) == suite_schema()
+    assert strict_json(done.stdout) == suite_schema()
+
+
+def strict_json(text: str | bytes) -> Any:
+    """What the text says, which has none of Python's words for what is no number in JSON."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_an_argument_is_refused() -> None:
+    command = [sys.executable, "-m", "pytest_invari.schema", "foo"]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT.parent, check=False, text=True)
+    assert done.returncode == 2
+    assert "unrecognized arguments: foo" in done.stderr
+    assert not done.stdout
+
+
+def test_a_metric_without_a_lowest_value_takes_any_bound_from_below() -> None:
+    suite = {"suite": {"name": "s"}, "profile": {"a": {"datasets": "d", "k": 5, "views": 2}}}
+    for bound, fits in ((-1e300, True), (1, True), (1.5, False)):
+        criterion = {"name": "a", "metric": "r2_gain", "at_least": bound}
+        assert schema.is_valid(suite | {"criterion": [criterion]}) == fits
 
 
 def suites_in_pages() -> list[str]:
