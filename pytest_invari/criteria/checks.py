@@ -111,8 +111,9 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
     It is pure, so that every worker and the controller of pytest-xdist come to the same checks.
 
     Raises:
-        InvariError: two suites or subjects share an id; a criterion that is not left out looks at a
-            longer top than the lists have, or names a baseline that is not set; or nothing is left to check.
+        InvariError: two suites or subjects share an id; a reported metric, or a criterion that is not left
+            out, looks at a longer top than the lists have; a criterion names a baseline that is not set; or
+            nothing is left to check.
     """
     checks: dict[str, Check] = {}
     left_out: list[LeftOut] = []
@@ -123,8 +124,11 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
         )
     for suite in _distinct(suites):
         profile = suite.profile(settings.profile)
+        plans = _plans(suite, profile, settings)
+        for plan in plans:
+            _require_long_enough(plan.k, suite)
         for reranker in rerankers:
-            for plan in _plans(suite, profile, settings):
+            for plan in plans:
                 for criterion in suite.criteria:
                     check = Check(suite, profile, criterion, reranker, plan)
                     reason = _left_out_because(check, suite.criteria)
@@ -248,6 +252,16 @@ def _require_whole_bank(suite: Suite, profile: Profile, settings: Settings) -> N
         raise InvariError(
             f"--invari-seed={settings.seed}: {bank} by seeds of their own; change the bank instead"
         )
+
+
+def _require_long_enough(k: int, suite: Suite) -> None:
+    """Refuse lists shorter than a reported metric's top; a profile's own are known to be long enough."""
+    for metric in suite.report:
+        if (metric.top or 0) > k:
+            raise InvariError(
+                f"--invari-k={k}: [suite]: report ({suite.place('suite', 'report')}): metric {metric.name!r} "
+                f"looks at the top {metric.top}; give at least {metric.top}"
+            )
 
 
 def _complete(check: Check, settings: Settings) -> Check:

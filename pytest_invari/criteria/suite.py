@@ -155,6 +155,7 @@ def read_suite(path: Path, own_kinds: CustomKinds = NO_KINDS) -> Suite:
         document=document,
         **values,
     )
+    _require_reportable(suite)
     require_analysable(suite)
     return suite
 
@@ -238,6 +239,18 @@ def _require_fit(criterion: Criterion, table: Table, profiles: Mapping[str, Prof
             if (metric.top or 0) > shortest:
                 what = f"metric {metric.name!r} looks at the top {metric.top}"
                 raise table.error("metric", f"{what}, but profile {profile.name!r} has lists of {shortest}")
+
+
+def _require_reportable(suite: Suite) -> None:
+    """Refuse a reported metric whose top is longer than the lists of a profile."""
+    for profile in suite.profiles.values():
+        shortest = min(profile.k)
+        for metric in suite.report:
+            if (metric.top or 0) > shortest:
+                raise InvariError(
+                    f"{suite.place('suite', 'report')}: [suite]: report: metric {metric.name!r} looks at the "
+                    f"top {metric.top}, but profile {profile.name!r} has lists of {shortest}"
+                )
 
 
 def _beside(suite: Path, dataset: str) -> str:

@@ -261,7 +261,7 @@ def summarise(
 def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     """The rows of a subject's table, in the order of the catalogue: the standing ones and the suite's.
 
-    A metric whose top is longer than the lists is left out; findings of analyses have tables of their own.
+    Findings of analyses have tables of their own.
     """
     top = 5 if plan.k > 5 else 1
     standing = [parse_metric(word.format(top)) for word in (*STANDING, *COSTS)]
@@ -270,11 +270,7 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     if plan.labels == "redrawn":
         standing.append(parse_metric("label_agreement_gap"))
     order = list(all_metrics())
-    found = {
-        each.name: each
-        for each in (*standing, *suite_metrics)
-        if (each.top or 1) <= plan.k and each.kind != "analysis"
-    }
+    found = {each.name: each for each in (*standing, *suite_metrics) if each.kind != "analysis"}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
 
 

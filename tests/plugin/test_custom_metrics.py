@@ -477,3 +477,13 @@ def test_ties_are_half_where_the_suite_says_so(project: Project) -> None:
 def test_built_in_metrics_are_what_they_were() -> None:
     assert all(metric.custom is None for metric in METRICS.values())
     assert parse_metric("ndcg@5").parameters
+
+
+def test_a_reported_metric_with_a_top_beyond_the_lists_is_refused(project: Project) -> None:
+    project.write("conftest.py", CONFTEST)
+    project.write("own.invari.toml", SUITE.replace("relevant@2", "relevant@7"))
+    result = project.pytest("--invari-suite=own.invari.toml", "--reranker=first_stage")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: *own.invari.toml:4: [[]suite[]]: report: metric 'relevant@7' looks at the top 7, but*of 6"]
+    )

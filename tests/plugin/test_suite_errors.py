@@ -156,6 +156,7 @@ BEYOND_THE_SCHEMA: list[Mistake] = [
     (2, ["name = 'x'", "max_undefined = nan"], "3: [suite]: max_undefined must be a finite number of at least 0 and below 1, not nan"),
     (2, ["name = 'x'", f"min_queries = {HUGE}"], "3: [suite]: min_queries must be a whole number of at least 1, not a number of more than 64 bits"),
     (5, ["k = [10, 3]"], "16: criterion 'ndcg': metric 'ndcg@5' looks at the top 5, but profile 'quick' has lists of 3"),
+    (2, ["name = 'x'", "report = ['loc', 'ndcg@99']"], "3: [suite]: report: metric 'ndcg@99' looks at the top 99, but profile 'quick' has lists of 10"),
     (6, ["views = 6.0"], "6: [profile.quick]: views must be a whole number of at least 2, not 6.0"),
     (6, ["views = 0x" + "f" * 5000], "6: [profile.quick]: views must be a whole number of at least 2, not a number of more than 64 bits"),
     (6, ["views = 6", f"view_seed = {HUGE}"], "7: [profile.quick]: view_seed must be a whole number of at least 0, not a number"),
@@ -323,6 +324,11 @@ def test_a_criterion_that_is_left_out_need_not_fit(read: Callable[[str | bytes],
         InvariError, match=r"mine\.toml:16: criterion 'ndcg': metric 'ndcg@20' looks at the top 20, but"
     ):
         read(longer.replace("'wide'", "'quick', 'wide'"))
+    shown = read(replaced(2, "name = 'x'", "report = 'ndcg@9'"))
+    with pytest.raises(
+        InvariError, match=r"^--invari-k=8: \[suite\]: report \(.*mine\.toml:3\): metric 'ndcg@9' looks at "
+    ):
+        expand([shown], random, Settings(k=(9, 8)))
     at_views = read(replaced(16, "metric = 'ndcg@20'", "only_at_views = 20"))
     assert [each.criterion for each in expand([at_views], random, Settings()).left_out] == ["ndcg", "ndcg"]
     with pytest.raises(InvariError, match="looks at the top 20, but profile 'quick' has lists of 10"):
