@@ -168,12 +168,17 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def _require_files_of_their_own(settings: Settings) -> None:
-    """A report must not replace another, nor a baseline; one file may be compared with and saved to."""
+    """No file may replace another that the run writes or reads."""
     reports = {
         "--invari-json": settings.json,
         "--invari-markdown": settings.markdown,
         "--invari-html": settings.html,
     }
+    if settings.save and settings.compare and settings.save.resolve() == settings.compare.resolve():
+        raise pytest.UsageError(
+            f"--invari-save={settings.save} would replace the baseline that it is compared with; save to "
+            "another file, or renew it by a run of its own"
+        )
     others = {"--invari-save": settings.save, "--invari-compare": settings.compare}
     known: dict[Path, str] = {}
     for switch, path in (others | reports).items():

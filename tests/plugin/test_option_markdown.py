@@ -235,6 +235,10 @@ def test_a_shortened_report_fits_says_so_and_is_whole_markdown(size: int) -> Non
             ["--invari-save=b.json", "--invari-json=b.json"],
             "--invari-json=b.json: --invari-save names the same file; give each one of its own",
         ),
+        (
+            ["--invari-compare=b.json", "--invari-save=./sub/../b.json"],
+            "--invari-save=sub/../b.json would replace the baseline that it is compared with; save to *",
+        ),
     ],
 )
 def test_a_place_that_cannot_be_is_refused_before_anything_runs(
