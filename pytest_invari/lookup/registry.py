@@ -235,7 +235,7 @@ class Registry:
         points = self._installed(DATASETS).get(dataset)
         if points:
             return _load_installed(_only(points, DATASETS), k, queries)
-        path = self._find_path(dataset)
+        path = self.find_path(dataset)
         if path is not None:
             return _load_path(path, k, queries)
         if "/" in dataset or "\\" in dataset or Path(dataset).suffix:
@@ -270,7 +270,8 @@ class Registry:
             raise InvariError(f"{who}: {tables}, and nothing else is called {name!r}")
         raise unknown_name("reranker", name, self.reranker_names(), who if passed else "")
 
-    def _find_path(self, dataset: str) -> Path | None:
+    def find_path(self, dataset: str) -> Path | None:
+        """The file or folder of this name in the current folder or at the root; None where there is none."""
         # Unlike pathlib's, these take a user that is not there, or a text too long for a path, for no path.
         places = [root / os.path.expanduser(dataset) for root in (Path.cwd(), self.rootpath)]
         return next(filter(os.path.exists, places), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
 
 from pytest_invari.data.tasks import Task, TaskSet
@@ -10,7 +11,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import TASK_FILES, Registry, RerankerSpec
 from pytest_invari.usercode import shortened
 
-__all__ = ["GivenRegistry", "Tasks", "as_tasks"]
+__all__ = ["GivenRegistry", "Tasks", "as_tasks", "load_given", "require_whole"]
 
 Tasks = str | Path | TaskSet | Iterable[Task]
 """A data set's name, the path of one, or the tasks themselves."""
@@ -29,6 +30,59 @@ def as_tasks(tasks: TaskSet | Iterable[Task]) -> TaskSet:
         if not isinstance(each, Task):
             raise InvariError(f"tasks are a path, a data set's name or Task objects, not {shortened(each)}")
     return TaskSet.of("tasks", listed)
+
+
+def load_given(registry: Registry, tasks: Tasks, k: int | None, queries: int | None) -> TaskSet:
+    """The tasks themselves, whatever stands for them; a task file's lists keep their lengths without *k*.
+
+    Raises:
+        InvariError: they cannot be read, or *k* is needed and not given.
+    """
+    require_whole("k", k, 1)
+    require_whole("queries", queries, 1)
+    if not isinstance(tasks, str | Path):
+        made = as_tasks(tasks)
+    else:
+        path = _find(registry, str(tasks))
+        if k is not None:
+            return Registry.load_tasks(registry, str(tasks), k, queries)
+        from pytest_invari.data.taskfile import read_tasks
+
+        made = read_tasks(_require_task_file(path, str(tasks)))
+    return (made if k is None else made.at_k(k)).head(queries)
+
+
+def require_whole(name: str, value: object, least: int) -> None:
+    """Refuse the argument *name* unless it is a whole number of at least *least*, or left out.
+
+    Raises:
+        InvariError: it is not.
+    """
+    if value is None and name in ("k", "queries", "min_queries"):
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise InvariError(f"{name} must be a whole number of at least {least}, not {shortened(value)}")
+
+
+def _find(registry: Registry, name: str) -> Path | None:
+    """The path that a name stands for; None for a data set's name.
+
+    Raises:
+        InvariError: it stands for neither.
+    """
+    if name in registry.dataset_names():
+        return None
+    path = registry.find_path(name)
+    if path is None:
+        # Never those that were handed over under this name: it raises.
+        Registry.load_tasks(registry, name, 1)
+    return path
+
+
+def _require_task_file(path: Path | None, name: str) -> Path:
+    if path is None or path.suffix not in TASK_FILES:
+        raise InvariError(f"data set {name!r}: say how long its lists shall be, as in k=10")
+    return path
 
 
 class GivenRegistry(Registry):
@@ -120,18 +174,13 @@ class GivenRegistry(Registry):
         return name, _length(made) if k is None else k
 
     def _found(self, name: str, k: int | None) -> tuple[str, int]:
-        is_name = name in self.dataset_names()
-        path = None if is_name else self._find_path(name)
-        if path is None and not is_name:
-            # Never those that were handed over under this name: it raises.
-            super().load_tasks(name, k or 1)
+        path = _find(self, name)
         if path is not None:
             # The same relative path may be another file in the next test.
             name = str(path.resolve())
         if k is not None:
             return name, k
-        if path is None or path.suffix not in TASK_FILES:
-            raise InvariError(f"data set {name!r}: say how long its lists shall be, as in k=10")
+        path = _require_task_file(path, name)
         if name not in self._given:
             from pytest_invari.data.taskfile import read_tasks
 

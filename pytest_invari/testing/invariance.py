@@ -18,7 +18,7 @@ from pytest_invari.members import check_reranker, prepare_reranker
 from pytest_invari.protocol import Candidate, Ranking, rank_all
 from pytest_invari.reports.text import printable
 from pytest_invari.reports.witness_text import witness_lines
-from pytest_invari.testing.given import as_tasks
+from pytest_invari.testing.given import Tasks, load_given
 from pytest_invari.testing.verdicts import WithoutInternals
 from pytest_invari.witness import LEAST_CALLS, Order, Witness, find_witness
 
@@ -40,8 +40,10 @@ class OrderDependentError(AssertionError):
 
 def assert_permutation_invariant(
     reranker: object,
-    tasks: TaskSet | Iterable[Task],
+    tasks: Tasks,
     *,
+    k: int | None = None,
+    queries: int | None = None,
     views: int = VIEWS,
     orders: Iterable[Sequence[str]] = (),
     max_calls: int = 1000,
@@ -52,7 +54,10 @@ def assert_permutation_invariant(
         reranker: a function ``(context, texts)``, an object with ``rank(request)``, a class or factory that
             makes one, or a name as on the command line, but for those that conftests give (the fixture's
             method of this name, ``invari.assert_permutation_invariant``, knows them too).
-        tasks: the lists; equal scores count as ranked, in the order that the ranking gave them.
+        tasks: the lists: a task file's path, a data set's name, a :class:`TaskSet`, or :class:`Task` objects.
+            Equal scores count as ranked, in the order that the ranking gave them.
+        k: the first this many candidates of each list; all of them without it. A data set's name needs it.
+        queries: the first this many lists; all of them without it.
         views: orders of each list: its own, the reverse, and drawn ones; all there are when they are fewer.
         orders: ids in further orders, each for the lists that have exactly these candidates.
         max_calls: the most lists that are ranked, the search for the witness included. What the orders leave
@@ -61,10 +66,14 @@ def assert_permutation_invariant(
     Raises:
         OrderDependentError: the reranker is order-dependent; an AssertionError.
         AssertionError: a ranking failed, or no list has two candidates, so that nothing is known.
-        InvariError: the reranker cannot be made, or *max_calls* does not even allow for the orders.
+        InvariError: the reranker cannot be made, the tasks cannot be read, or *max_calls* does not even allow
+            for the orders.
     """
     __tracebackhide__ = True
-    assert_invariant(reranker, tasks, views, orders, max_calls, Surroundings())
+    surroundings = Surroundings()
+    with WithoutInternals():
+        lists = load_given(surroundings.registry, tasks, k, queries)
+    assert_invariant(reranker, lists, views, orders, max_calls, surroundings)
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class Surroundings:
 
 def assert_invariant(
     reranker: object,
-    tasks: TaskSet | Iterable[Task],
+    tasks: TaskSet,
     views: int,
     orders: Iterable[Sequence[str]],
     max_calls: int,
@@ -88,7 +97,7 @@ def assert_invariant(
     """As :func:`assert_permutation_invariant`, in the given surroundings."""
     __tracebackhide__ = True
     with WithoutInternals():
-        taken = [task for task in as_tasks(tasks).tasks if len(task.candidates) > 1]
+        taken = [task for task in tasks.tasks if len(task.candidates) > 1]
         if not taken:
             raise AssertionError("nothing measured: no list has two candidates")
         wanted = _wanted(taken, views, [tuple(order) for order in orders])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from pytest_invari.criteria.suite_keys import SUITE
-from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.measure.plan import OnFailure, Plan, Ties
@@ -20,7 +18,7 @@ from pytest_invari.protocol import LabelBinding
 from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.ignored import STUDIES_ARE_USED
 from pytest_invari.session.suite_plugin import model_settings, named_rerankers
-from pytest_invari.testing.given import GivenRegistry, Tasks
+from pytest_invari.testing.given import GivenRegistry, Tasks, load_given, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.testing.study import Rules, Study
 from pytest_invari.testing.verdicts import CriterionNotMetError, WithoutInternals
@@ -95,7 +93,7 @@ class Studies:
                 ("seed", seed, 0),
                 ("min_queries", min_queries, 1),
             ):
-                _require_whole(name, value, least)
+                require_whole(name, value, least)
             for name, choice, choices in (
                 ("on_failure", on_failure, get_args(OnFailure)),
                 ("ties", ties, get_args(Ties)),
@@ -136,8 +134,10 @@ class Studies:
     def assert_permutation_invariant(
         self,
         reranker: object,
-        tasks: TaskSet | Iterable[Task],
+        tasks: Tasks,
         *,
+        k: int | None = None,
+        queries: int | None = None,
         views: int = VIEWS,
         orders: Iterable[Sequence[str]] = (),
         max_calls: int = 1000,
@@ -157,9 +157,10 @@ class Studies:
                     "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; "
                     "deselect it"
                 )
+            lists = load_given(self._registry, tasks, k, queries)
         call = "invari.assert_permutation_invariant"
         surroundings = Surroundings(self._registry, self._model, self._shared, call)
-        assert_invariant(reranker, tasks, views, orders, max_calls, surroundings)
+        assert_invariant(reranker, lists, views, orders, max_calls, surroundings)
 
     def _folder(self, records: str | Path | None) -> Path | None:
         """The folder of the records, wherever a test may go later."""
@@ -246,10 +247,3 @@ def _begin_with_the_figure(shown: Any, error: CriterionNotMetError) -> None:
         crash.message = str(error)
     for entry in getattr(getattr(shown, "reprtraceback", None), "reprentries", ()):
         entry.lines[:] = [line.replace(f"{type(error).__name__}: ", "", 1) for line in entry.lines]
-
-
-def _require_whole(name: str, value: object, least: int) -> None:
-    if value is None and name in ("k", "queries", "min_queries"):
-        return
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise InvariError(f"{name} must be a whole number of at least {least}, not {shortened(value)}")

@@ -338,6 +338,24 @@ def test_the_assertion_of_invariance_shows_the_line_of_the_test_and_the_witness(
     assert "pytest_invari/" not in result.stdout.str()
 
 
+def test_the_assertion_of_invariance_takes_a_path_too(own: Own) -> None:
+    own.run(
+        """
+        from pathlib import Path
+
+        @pytest.mark.parametrize("tasks", ["tasks.jsonl", Path("tasks.jsonl")])
+        def test_it(invari, tasks):
+            invari.assert_permutation_invariant(longest, tasks, queries=9)
+            with pytest.raises(OrderDependentError):
+                invari.assert_permutation_invariant(front, tasks, k=4)
+
+        def test_no_such_path(invari):
+            with pytest.raises(InvariError, match="there is no such file"):
+                invari.assert_permutation_invariant(longest, "task.jsonl")
+        """
+    ).assert_outcomes(passed=3)
+
+
 def test_a_frame_has_a_row_a_query_and_a_column_a_metric(own: Own) -> None:
     result = own.run(
         """

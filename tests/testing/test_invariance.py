@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import find, given, settings
 
+from pytest_invari.data.taskfile import write_tasks
 from pytest_invari.protocol import Ranking, Request
 from pytest_invari.testing import (
     Candidate,
@@ -19,6 +21,7 @@ from pytest_invari.testing import (
     InvariError,
     OrderDependentError,
     Task,
+    TaskSet,
     assert_permutation_invariant,
     strategies,
 )
@@ -163,6 +166,29 @@ def test_what_does_not_repeat_is_told_from_an_effect_of_order() -> None:
     assert "to see it again" not in str(error)
 
 
+def test_tasks_come_from_files_and_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = TaskSet.of("films", [FILMS, task(["a", "bb", "ccc"], "r")])
+    write_tasks("films.jsonl", lists)
+    for given_tasks in ("films.jsonl", Path("films.jsonl"), tmp_path / "films.jsonl", lists):
+        assert_permutation_invariant(longest, given_tasks)
+        with pytest.raises(OrderDependentError) as caught:
+            assert_permutation_invariant(crowded, given_tasks)
+        assert len(caught.value.witness.orders[0]) == 4
+        # The lists of three are too short to depend on the order.
+        assert_permutation_invariant(crowded, given_tasks, k=3)
+    seen: set[str] = set()
+
+    def remember(context: str, texts: Sequence[str]) -> list[float]:
+        seen.update(texts)
+        return longest(context, texts)
+
+    assert_permutation_invariant(remember, "films.jsonl", queries=1)
+    assert seen == {candidate.text for candidate in FILMS.candidates}
+    with pytest.raises(OrderDependentError):
+        assert_permutation_invariant(front, "movielens_small", k=4, queries=2)
+
+
 def test_a_failed_ranking_and_nothing_to_rank_fail() -> None:
     def broken(context: str, texts: Sequence[str]) -> list[float]:
         raise ValueError("no such\nindex")
@@ -180,6 +206,12 @@ def test_mistakes_are_refused() -> None:
         ("no_such", [FILMS], {}, "unknown reranker 'no_such'"),
         (longest, [3], {}, "tasks are a path"),
         (longest, [Task("q", Context(), (Candidate("a", ""),) * 2)], {}, "has a candidate twice"),
+        (longest, "missing.jsonl", {}, "there is no such file"),
+        (longest, "movielens_smal", {}, "unknown data set 'movielens_smal'"),
+        (longest, "movielens_small", {}, "say how long its lists shall be"),
+        (longest, [FILMS], {"k": 8}, "fewer than the 8 asked for"),
+        (longest, [FILMS], {"k": "3"}, "k must be a whole number"),
+        (longest, [FILMS], {"queries": 0}, "queries must be .* at least 1, not 0"),
         (longest, [FILMS], {"views": 1}, "1 view asked for"),
         (longest, [FILMS], {"orders": [["i0", "i1"]]}, "is no order of any of the lists"),
         (longest, [FILMS], {"orders": [["i0"] * 7]}, "is no order of any of the lists"),
