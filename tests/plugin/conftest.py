@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.path = pytester.path
+        # Most tests count calls, or have rerankers that fail in one of them, and ask no further questions.
+        self.audits = False
 
     def write(self, name: str, text: str) -> Path:
         path = self.path / name
@@ -92,11 +95,20 @@ class Project:
 
     def pytest(self, *arguments: str | Path) -> pytest.RunResult:
         """Run pytest in this process, with every warning an error."""
-        return self.pytester.runpytest_inprocess(*QUIET, *STRICT, *arguments)
+        return self.pytester.runpytest_inprocess(*QUIET, *STRICT, *self._asked(arguments))
 
     def stopped(self, *arguments: str | Path) -> Any:
         """Run pytest in this process where somebody presses Ctrl-C; what it shows is left to ``capsys``."""
-        return self.pytester.inline_run(*QUIET, *STRICT, *arguments, no_reraise_ctrlc=True).ret
+        given = (*QUIET, *STRICT, *self._asked(arguments))
+        return self.pytester.inline_run(*given, no_reraise_ctrlc=True).ret
+
+    def _asked(self, arguments: Sequence[str | Path]) -> Sequence[str | Path]:
+        """The arguments, without an audit where there may be one."""
+        words = [str(argument) for argument in arguments]
+        has_suite = any(word.startswith("--invari-suite") or ".invari.toml" in word for word in words)
+        if self.audits or not has_suite or "--invari-selfcheck" in words:
+            return arguments
+        return (*arguments, "--invari-no-audit")
 
     def ids(self, *arguments: str | Path) -> list[str]:
         """The ids that a run would have, as the user would see them."""

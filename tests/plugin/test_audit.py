@@ -25,6 +25,7 @@ QUESTIONS = 2 + 2 + 4 + 2
 
 def run(project: Project, *arguments: str, reranker: str = "mine_counted:rank") -> pytest.RunResult:
     project.write("mine_counted.py", COUNTED)
+    project.audits = True
     return project.run(
         "-k", "loc and not baseline", "--invari-json=report.json", *arguments, reranker=reranker
     )

@@ -82,7 +82,7 @@ def test_a_suite_without_a_reranker_says_so_and_lists_them(project: Project) -> 
     result = project.run(reranker=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: suite 'small' needs a reranker to test: --reranker=NAME; known: biased, *sgs*"]
+        ["ERROR: suite 'small' needs a reranker to test: --reranker=NAME; known: answerdotai, biased, *sgs*"]
     )
 
 

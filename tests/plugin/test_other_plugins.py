@@ -183,7 +183,7 @@ def test_trying_again_makes_no_pass_of_a_failure(project: Project) -> None:
         """,
     )
     chosen = ("-k", "loc and not baseline", "--reranker=mine_luck:rank", "--reruns=2", "-p", "no:randomly")
-    result = run(project, *chosen)
+    result = run(project, *chosen, "--invari-no-audit")
     result.assert_outcomes(failed=1)
     assert result.parseoutcomes()["rerun"] == 2
     assert result.ret == pytest.ExitCode.TESTS_FAILED
