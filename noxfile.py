@@ -58,7 +58,7 @@ def tests(session: nox.Session, pytest: str) -> None:
     (built,) = _dist(session).glob("*.whl")
     hosts = _lowest() if pytest == "oldest" else HOSTS
     pinned = _constraints(session, without=HOSTS if pytest == "oldest" else ())
-    session.install("-c", pinned, f"{built}[analysis,hypothesis]", *READERS, *hosts)
+    session.install("-c", pinned, f"{built}[analysis,hypothesis,report]", *READERS, *hosts)
     session.run("python", "-I", "-c", IS_THE_WHEEL)
     session.run("pytest", "-q", "-m", f"{WITHOUT_MODELS} and not xdist", *SMOKE)
     session.install("-c", pinned, "pytest-xdist", *hosts)
