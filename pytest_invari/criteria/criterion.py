@@ -27,6 +27,8 @@ __all__ = [
     "Verdict",
     "decide",
     "judge",
+    "too_few",
+    "too_many_gaps",
     "with_multiplicity",
 ]
 
@@ -327,18 +329,11 @@ def judge(
         needed = queries_needed(interval, limit.value)
     if interval.n < min_queries:
         verdict, needed = "undecided", max(min_queries, needed or 0)
-        has = "has" if interval.n == 1 else "have"
-        reason = (
-            f"{counted(interval.n, 'query')} {has} a value, fewer than the {min_queries} that a verdict needs"
-        )
+        reason = too_few(interval.n, min_queries)
     elif not interval.defined:
         verdict, needed, reason = "undecided", None, f"no interval: {interval.reason}"
-    elif interval.undefined - excused > max_undefined * (total - excused):
-        verdict, needed = "undecided", None
-        reason = (
-            f"{interval.undefined - excused} of {total - excused} queries have no value, more than "
-            f"max_undefined = {max_undefined:g}"
-        )
+    elif gaps := too_many_gaps(interval.undefined - excused, total - excused, max_undefined):
+        verdict, needed, reason = "undecided", None, gaps
     return Judgement(
         verdict,
         limit.value,
@@ -352,6 +347,23 @@ def judge(
         detectable=minimum_detectable_effect(interval.standard_error),
         p_fail=_p_fail(interval, limit),
     )
+
+
+def too_few(n: int, min_queries: int, what: str = "a value") -> str:
+    """Why *n* queries that have what a verdict goes by decide nothing; empty where they are enough."""
+    if n >= min_queries:
+        return ""
+    return (
+        f"{counted(n, 'query')} {'has' if n == 1 else 'have'} {what}, fewer than the {min_queries} that a "
+        "verdict needs"
+    )
+
+
+def too_many_gaps(undefined: int, total: int, max_undefined: float, what: str = "value") -> str:
+    """Why so many of all queries that lack what a verdict goes by leave it open; empty where they do not."""
+    if undefined <= max_undefined * total:
+        return ""
+    return f"{undefined} of {total} queries have no {what}, more than max_undefined = {max_undefined:g}"
 
 
 def with_multiplicity(judgement: Judgement, family: Sequence[float], of: int) -> Judgement:

@@ -59,7 +59,11 @@ class CustomCriterion(Criterion):
         return ""
 
     def judged(self, evidence: Evidence) -> Judgement:
-        """Pass when the function returns, and fail when it raises, or returns without a look at a figure."""
+        """Pass when the function returns, and fail when it raises, or returns without a look at a figure.
+
+        What would pass is undecided where an assertion is, or where a figure that the function has looked at
+        rests on too few queries.
+        """
         study = evidence.study()
         try:
             with user_code("the function", f"hook {HOOK}: kind {self.named!r}"):
@@ -77,6 +81,10 @@ class CustomCriterion(Criterion):
         if study.undecided:
             return Judgement("undecided", math.nan, figure="; ".join(study.undecided), details=details)
         said = "; ".join(study.passed) or f"kind {self.named!r} is content with the figures that it looked at"
+        if study.thin:
+            return Judgement(
+                "undecided", math.nan, figure=said, reason="; ".join(study.thin), details=details
+            )
         return Judgement("pass", math.nan, figure=said, details=details)
 
     def _message(self, study: SuiteStudy) -> str | None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.criterion import Criterion, Judgement
+from pytest_invari.criteria.criterion import Criterion, Judgement, Verdict, too_few, too_many_gaps
 from pytest_invari.errors import counted
 from pytest_invari.reports.text import harmless
 from pytest_invari.reports.witness_text import witness_lines
@@ -47,7 +47,10 @@ class WitnessCriterion(Criterion):
         return "no ranking may depend on the order"
 
     def judged(self, evidence: Evidence) -> Judgement:
-        """Pass when all views of every query were ranked alike; without two views to compare, fail."""
+        """Pass when all views of enough queries were ranked alike; without two views to compare, fail.
+
+        A query with fewer than two views that count has nothing to compare, and is undefined.
+        """
         from pytest_invari.measure.flips import answers
 
         compared = answers(evidence.measured)
@@ -60,14 +63,25 @@ class WitnessCriterion(Criterion):
             "ranked differently in another order"
         )
         found = self._witness(compared, evidence)
+        n, total = len(compared), len(evidence.measured.query_ids)
+        verdict: Verdict = "fail"
+        needed = None
         if found is not None:
             reason = _remark(found[1])
+        elif differ:
+            reason = "they differ only where failed views count as random orders"
+        elif reason := too_few(n, evidence.min_queries, "two views to compare"):
+            verdict, needed = "undecided", evidence.min_queries
+        elif reason := too_many_gaps(total - n, total, evidence.max_undefined, "two views to compare"):
+            verdict = "undecided"
         else:
-            reason = "they differ only where failed views count as random orders" if differ else ""
+            verdict = "pass"
         return Judgement(
-            "fail" if differ or found else "pass",
+            verdict,
             math.nan,
-            n=len(compared),
+            n=n,
+            undefined=total - n,
+            n_needed=needed,
             reason="; ".join(filter(None, [reason, evidence.faults])),
             figure=figure,
             lines=[harmless(line) for line in witness_lines(*found)] if found else (),

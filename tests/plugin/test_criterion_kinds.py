@@ -289,6 +289,95 @@ def test_failed_rankings_count_as_the_suite_says(
     assert re.match(text, entry["text"])
 
 
+MOSTLY = """
+class Mostly:
+    '''Fails in all views of the queries from q{first} on; ranks the others as its rule says.'''
+    def rank(self, request):
+        from pytest_invari.protocol import Ranking
+        if int(request.ids[0][1:].partition("i")[0]) >= {first}:
+            raise ValueError("no such index")
+        return Ranking.from_order(request, {rule})
+
+@pytest.hookimpl(optionalhook=True, specname="pytest_invari_rerankers")
+def pytest_invari_more(config):
+    return dict(mostly=Mostly)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "head", "verdict", "reason"),
+    [
+        (28, "", "undecided", "28 queries have two views to compare, fewer than the 30 that a verdict needs; "),
+        (28, "min_queries = 28", "undecided", "4 of 32 queries have no two views to compare, more than max_undefined = 0.05; "),
+        (31, "", "pass", ""),
+        (28, "min_queries = 28\nmax_undefined = 0.2", "pass", ""),
+    ],
+)  # fmt: skip
+def test_queries_without_two_views_to_compare_leave_a_pass_open(
+    project: Project, first: int, head: str, verdict: str, reason: str
+) -> None:
+    write_conftest(project, MOSTLY.format(first=first, rule="sorted(request.ids)"))
+    write_suite(project, WITNESS, head=f'on_failure = "drop"\n{head}')
+    entry = entries(project, reranker="mostly")["order"]
+    assert (entry["verdict"], entry["n"]) == (verdict, first)
+    assert f"no ranking may depend on the order; {reason}{(32 - first) * 4} of 128 rankings" in entry["text"]
+    assert entry["n_needed"] == (30 if "fewer" in reason else None)
+
+
+@pytest.mark.parametrize("first", [1, 31])
+def test_a_witness_fails_however_few_queries_have_two_views(project: Project, first: int) -> None:
+    write_conftest(project, MOSTLY.format(first=first, rule="request.ids"))
+    write_suite(project, WITNESS, head='on_failure = "drop"')
+    assert entries(project, reranker="mostly")["order"]["verdict"] == "fail"
+
+
+LOOKS = """
+def looks(study):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "queries", "reason"),
+    [
+        ("assert study.interval('loc').estimate > 0.5", 4, "4 queries have rankings, fewer than the 30 that a verdict needs"),
+        ("assert study.frame('loc')['loc'].mean() > 0.5", 4, "4 queries have rankings, fewer than the 30 that a verdict needs"),
+        ("assert study.measured.query_ids", 1, "1 query has rankings, fewer than the 30 that a verdict needs"),
+        ("assert study.interval('loc').estimate > 0.5", 32, "loc: 28 queries have a value, fewer than the 30 that a verdict needs"),
+        ("assert study.frame('loc')['loc'].mean() > 0.5", 32, "loc: 28 queries have a value, fewer than the 30 that a verdict needs"),
+    ],
+)  # fmt: skip
+def test_a_look_at_a_figure_of_few_queries_leaves_a_pass_open(
+    project: Project, body: str, queries: int, reason: str
+) -> None:
+    functions = MOSTLY.format(first=28, rule="sorted(request.ids)") + LOOKS.format(body=body)
+    write_conftest(project, functions, "dict(looks=looks)")
+    write_suite(project, own(kind="looks"), head='on_failure = "drop"')
+    asked = ("--reranker=mostly", "--invari-strict", f"--invari-queries={queries}")
+    result = run(project, *asked, reranker="mostly")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [f"kind 'looks' is content *; {reason}; undecided fails under --invari-strict"]
+    )
+
+
+def test_a_look_that_finds_a_fault_in_few_queries_fails(project: Project) -> None:
+    body = "assert study.interval('loc').estimate > 2, 'not more than 2'"
+    write_conftest(project, LOOKS.format(body=body), "dict(looks=looks)")
+    write_suite(project, own(kind="looks"))
+    assert entries(project, "--invari-queries=4", reranker="sound")["head"]["verdict"] == "fail"
+
+
+def test_a_look_at_too_many_undefined_values_leaves_a_pass_open(project: Project) -> None:
+    functions = MOSTLY.format(first=28, rule="sorted(request.ids)")
+    functions += LOOKS.format(body="assert study.interval('loc').n == 28")
+    write_conftest(project, functions, "dict(looks=looks)")
+    write_suite(project, own(kind="looks"), head='on_failure = "drop"\nmin_queries = 20')
+    found = entries(project, reranker="mostly")["head"]
+    assert found["verdict"] == "undecided"
+    assert found["reason"] == "loc: 4 of 32 queries have no value, more than max_undefined = 0.05"
+
+
 def test_nothing_to_compare_fails(project: Project) -> None:
     write_conftest(
         project,
