@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.criteria.bounds import why_no_bound, why_no_distance
 from pytest_invari.criteria.criterion import Comparison, Criterion, MetricCriterion, Place
 from pytest_invari.criteria.custom_criterion import CustomCriterion, CustomKinds, bound_options
 from pytest_invari.criteria.suite_keys import (
@@ -70,12 +70,14 @@ def _read_metric(table: Table, values: dict[str, Any]) -> MetricCriterion:
     if comparison == "not_worse_than" or comparison == "better_than":
         key = "margin" if comparison == "not_worse_than" else "by"
         baseline, value = bound[comparison], bound[key]
-        _require_distance(table, key, value, metric)
+        _require(table, key, why_no_distance(key, value, metric))
     else:
         baseline, value = "", bound[comparison]
-        _require_bound(table, comparison, value, metric)
+        _require(table, comparison, why_no_bound(comparison, value, metric))
     if "regression_margin" in table:
-        _require_distance(table, "regression_margin", values["regression_margin"], metric)
+        allowed = values["regression_margin"]
+        why_not = why_no_distance("regression_margin", allowed, metric)
+        _require(table, "regression_margin", why_not)
     return MetricCriterion(comparison=comparison, value=value, baseline=baseline, **values)
 
 
@@ -95,20 +97,6 @@ def _read_comparison(table: Table) -> Comparison:
     return given[0]
 
 
-def _require_bound(table: Table, key: str, value: float | str, metric: Metric) -> None:
-    """Refuse a bound that no value of the metric can meet or that every value meets."""
-    reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
-    if isinstance(value, str):
-        if math.isfinite(metric.high):
-            raise table.error(key, f'{key} = "{value}", the list length, cannot be meant: {reaches}')
-    elif not metric.low <= value <= metric.high:
-        raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
-    elif value == (metric.low if key == "at_least" else metric.high):
-        raise table.error(key, f"{key} = {value:g} demands nothing: {reaches}")
-
-
-def _require_distance(table: Table, key: str, value: float, metric: Metric) -> None:
-    """Refuse a difference that two values of the metric cannot have."""
-    if value >= metric.high - metric.low:
-        reaches = f"{metric.name} lies between {metric.low:g} and {metric.high:g}"
-        raise table.error(key, f"{key} = {value:g} cannot be meant: {reaches}")
+def _require(table: Table, key: str, why_not: str) -> None:
+    if why_not:
+        raise table.error(key, why_not)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.criteria.bounds import why_no_bound, why_no_distance
 from pytest_invari.criteria.checks import dataset_label
 from pytest_invari.criteria.criterion import Comparison, Judgement, MetricCriterion, Place, judge
 from pytest_invari.errors import InvariError, counted
@@ -18,6 +19,7 @@ from pytest_invari.redaction import without_secrets
 from pytest_invari.reports.results import table_metrics, verdict_line
 from pytest_invari.reports.text import harmless
 from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
+from pytest_invari.usercode import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,8 @@ __all__ = ["Rules", "Study"]
 
 # A failing assertion is shown at its line by pytest itself.
 _IN_A_TEST = Place(Path("test"), 1)
+# Nobody to compare with. None may be a mistake of the test.
+_NOBODY = object()
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,9 @@ class Study:
     ) -> None:
         self._laboratory, self._reranker, self.plan = laboratory, reranker, plan
         self._rules, self._note = rules, note
+
+    def __repr__(self) -> str:
+        return f"<study of {harmless(self.name)}; see interval(metric) and frame()>"
 
     @property
     def name(self) -> str:
@@ -126,12 +133,12 @@ class Study:
     def assert_at_least(self, metric: str, bound: float, *, strict: bool | None = None) -> None:
         """Fail unless the metric may be *bound* or more; see :meth:`assert_better_than` for the verdicts."""
         __tracebackhide__ = True
-        self._assert("at_least", metric, bound, None, strict)
+        self._assert("at_least", metric, bound, _NOBODY, strict)
 
     def assert_at_most(self, metric: str, bound: float, *, strict: bool | None = None) -> None:
         """Fail unless the metric may be *bound* or less; see :meth:`assert_better_than` for the verdicts."""
         __tracebackhide__ = True
-        self._assert("at_most", metric, bound, None, strict)
+        self._assert("at_most", metric, bound, _NOBODY, strict)
 
     def assert_not_worse_than(
         self, other: Study, metric: str, *, margin: float, strict: bool | None = None
@@ -153,16 +160,20 @@ class Study:
         Raises:
             CriterionNotMetError: it fails; an AssertionError whose line begins with the figure.
             InvariError: there is no such metric, it looks at more places than the lists have, the bound is
-                no number, or the two studies differ in more than the reranker.
+                no number or out of the metric's range, *other* is no study, or the two differ in more than
+                the reranker.
         """
         __tracebackhide__ = True
         self._assert("better_than", metric, by, other, strict)
 
     def _assert(
-        self, comparison: Comparison, metric: str, value: float, other: Study | None, strict: bool | None
+        self, comparison: Comparison, metric: str, value: float, other: object, strict: bool | None
     ) -> None:
         __tracebackhide__ = True
         with WithoutInternals():
+            other = None if other is _NOBODY else _require_study(comparison, other)
+            if strict is not None and not isinstance(strict, bool):
+                raise InvariError(f"strict must be True, False or None, not {shortened(strict)}")
             criterion = self._criterion(comparison, metric, value)
             if other is not None:
                 self._require_same_plan(other)
@@ -222,6 +233,8 @@ class Study:
         )
 
     def _metric(self, name: str) -> Metric:
+        if not isinstance(name, str):
+            raise InvariError(f"a metric's name is text, as in 'loc', not {shortened(name)}")
         metric = parse_metric(name)
         if metric.top is not None and metric.top > self.plan.k:
             raise InvariError(
@@ -230,14 +243,21 @@ class Study:
         return metric
 
     def _criterion(self, comparison: Comparison, metric: str, value: float) -> MetricCriterion:
+        known = self._metric(metric)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InvariError(f"{metric}: the bound must be a number, not {value!r}")
-        if comparison in ("not_worse_than", "better_than") and value < 0:
-            raise InvariError(f"{metric}: a difference of {value!r} asked for; it must not be negative")
+            raise InvariError(f"{metric}: the bound must be a number, not {shortened(value)}")
+        if comparison == "at_least" or comparison == "at_most":
+            why_not = why_no_bound(comparison, value, known)
+        elif value < 0:
+            why_not = f"a difference of {value!r} asked for; it must not be negative"
+        else:
+            why_not = why_no_distance("margin" if comparison == "not_worse_than" else "by", value, known)
+        if why_not:
+            raise InvariError(f"{metric}: {why_not}")
         return MetricCriterion(
             name=metric,
             place=_IN_A_TEST,
-            metric=self._metric(metric),
+            metric=known,
             comparison=comparison,
             value=float(value),
         )
@@ -274,3 +294,12 @@ class Study:
         figures = {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
         values |= {name: value for name, value in figures.items() if not math.isnan(value)}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def _require_study(comparison: Comparison, other: object) -> Study:
+    if not isinstance(other, Study):
+        raise InvariError(
+            f"assert_{comparison} compares with another study, not with {shortened(other)}; give it one, as "
+            "in invari.study('random', tasks, views)"
+        )
+    return other

@@ -287,6 +287,29 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
                     lambda invari: study(invari).assert_better_than(study(invari, seed=3), "loc"),
                     "differ in view_seed; compare studies that differ in the reranker alone",
                 ),
+                (lambda invari: study(invari).assert_at_least("loc", 1.9), "loc: at_least = 1.9 cannot be"),
+                (lambda invari: study(invari).assert_at_least("loc", -1), "at_least = -1 demands nothing"),
+                (lambda invari: study(invari).assert_at_most("loc", 1), "at_most = 1 demands nothing"),
+                (
+                    lambda invari: study(invari).assert_not_worse_than(study(invari), "loc", margin=2),
+                    "margin = 2 cannot be meant: loc lies between -1 and 1",
+                ),
+                (
+                    lambda invari: study(invari).assert_better_than(study(invari), "loc", by=2.5),
+                    "by = 2.5 cannot be meant: loc lies between -1 and 1",
+                ),
+                (lambda invari: study(invari).assert_at_least(study(invari), 1), "is text, .*, not <study"),
+                (lambda invari: study(invari).interval(None), "name is text, as in 'loc', not None"),
+                (lambda invari: study(invari).assert_at_most("loc", None), "must be a number, not None"),
+                (lambda invari: study(invari).assert_at_least("loc", 0, strict=1), "strict must be True"),
+                (
+                    lambda invari: study(invari).assert_better_than("random", "loc"),
+                    "^assert_better_than compares with another study, not with 'random'; give it one",
+                ),
+                (
+                    lambda invari: study(invari).assert_not_worse_than(None, "loc", margin=0.1),
+                    "^assert_not_worse_than compares with another study, not with None",
+                ),
                 (lambda invari: study(invari).frame("exposure_deviation@2"), "no value per query"),
             ],
         )
@@ -298,9 +321,38 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
             study(invari).assert_at_least("lok", 1)
         """
     )
-    result.assert_outcomes(passed=14, failed=1)
+    result.assert_outcomes(passed=25, failed=1)
     result.stdout.re_match_lines([r">       study\(invari\).assert_at_least\(\"lok\", 1\)"])
     assert "pytest_invari/" not in result.stdout.str()
+
+
+def test_a_bound_that_a_suite_hands_to_a_kind_of_ones_own_is_checked_as_well(own: Own) -> None:
+    (own.path / "conftest.py").write_text(
+        "def steady(study, at_least):\n"
+        "    study.assert_at_least('loc', at_least)\n"
+        "def pytest_invari_criteria(config):\n"
+        "    return {'steady': steady}\n"
+    )
+    (own.path / "small.invari.toml").write_text(
+        '[suite]\nname = "small"\n[profile.quick]\ndatasets = ["tasks.jsonl"]\nk = 6\nviews = 5\n'
+        '[[criterion]]\nname = "calm"\nkind = "steady"\noptions = {at_least = 1.9}\n'
+    )
+    result = own.pytester.runpytest_inprocess(*QUIET, "small.invari.toml", "--reranker=constant")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["no figure; *kind 'steady': loc: at_least = 1.9 cannot be meant: loc lies between -1 and 1"]
+    )
+
+
+def test_a_study_says_what_it_is_and_measures_nothing_for_it(own: Own) -> None:
+    own.run(
+        """
+        def test_it(invari):
+            study = invari.study(lambda context, texts: 1 / 0, "tasks.jsonl", 5)
+            said = "<study of lambda on tasks, 5 views of lists of 6; see interval(metric) and frame()>"
+            assert repr(study) == said
+        """
+    ).assert_outcomes(passed=1)
 
 
 def test_a_bad_default_is_told_in_one_line(own: Own) -> None:
