@@ -13,6 +13,8 @@ import pytest
 from hypothesis import find, given, settings
 
 from pytest_invari.data.taskfile import write_tasks
+from pytest_invari.data.taskrow import parse_task
+from pytest_invari.data.tasks import task_row
 from pytest_invari.protocol import Ranking, Request
 from pytest_invari.testing import (
     Candidate,
@@ -229,6 +231,7 @@ def test_drawn_tasks_have_distinct_ids_and_texts(tasks: list[Task]) -> None:
         texts = [candidate.text for candidate in each.candidates]
         assert 2 <= len(set(each.ids)) == len(each.ids) == len(set(texts)) <= 5
         assert set(each.relevance) <= set(each.ids)
+        assert parse_task(task_row(each), "drawn") == each
     assert_permutation_invariant(longest, tasks)
 
 
@@ -250,6 +253,11 @@ def test_drawn_tasks_find_what_depends_on_the_order_and_relevance_is_drawn() -> 
 def test_strategies_say_what_is_missing_and_what_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvariError, match="tasks of 7 to 6 candidates"):
         strategies.tasks(min_candidates=7)
+    with pytest.raises(
+        InvariError, match=r"max_candidates = 1: lists have at least 2 .* or min_candidates=1"
+    ):
+        strategies.tasks(max_candidates=1)
+    strategies.tasks(min_candidates=1, max_candidates=1)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(InvariError, match="strategies need Hypothesis: pip install"):
         strategies.tasks()
