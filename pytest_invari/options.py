@@ -17,6 +17,7 @@ __all__ = [
     "add_options",
     "read_settings",
     "reranker_switch",
+    "runs_nothing",
     "typed_options",
 ]
 
@@ -136,6 +137,11 @@ def typed_options(config: pytest.Config) -> dict[str, str]:
         names[ALIAS] = "reranker"
     typed = (str(argument).partition("=")[0] for argument in config.invocation_params.args)
     return {switch: names[switch] for switch in typed if switch in names}
+
+
+def runs_nothing(config: pytest.Config) -> bool:
+    """Whether the run only lists its items, or plans them, so that there is nothing to judge or to report."""
+    return bool(config.getoption("collectonly") or config.getoption("setupplan", False))
 
 
 def read_settings(config: pytest.Config) -> Settings:

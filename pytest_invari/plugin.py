@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+# pytest's options that show something in place of running tests: fixtures, and what the cache holds.
+_INFORMATION = ("showfixtures", "show_fixtures_per_test", "cacheshow")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options of group invari."""
@@ -64,6 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
         or config.getoption("version", 0)
         or config.getoption("markers", False)
     ):
+        return
+    if any(config.getoption(name, False) for name in _INFORMATION):
+        # They collect what there is to show; paths of suites are none of pytest's.
+        config.args[:] = [argument for argument in config.args if not _may_be_ours(argument)]
         return
     from pytest_invari.session.hooks import use_own_metrics
     from pytest_invari.session.ignored import (

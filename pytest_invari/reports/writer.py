@@ -14,6 +14,7 @@ import pytest
 
 from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
+from pytest_invari.options import runs_nothing
 from pytest_invari.reports.text import harmless
 from pytest_invari.usercode import user_code
 
@@ -60,7 +61,9 @@ class Writer:
         self._fault = ""
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the file; a run that was a success is none when it fails."""
+        """Write the file, unless nothing was run; a run that was a success is none when it fails."""
+        if runs_nothing(session.config):
+            return
         try:
             made = self._make()
             if made is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.errors import counted
+from pytest_invari.options import runs_nothing
 from pytest_invari.reports.results import why_failed, why_nothing
 from pytest_invari.reports.text import harmless
 from pytest_invari.session.items import CheckFailed
@@ -106,9 +107,9 @@ class Gatekeeper:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Fail a run that would be a success though something was not judged, before others write reports.
 
-        Workers leave that to their controller, and a run that only collects has nothing to judge.
+        Workers leave that to their controller, and a run that only shows its items has nothing to judge.
         """
-        judges = not hasattr(session.config, "workerinput") and not session.config.getoption("collectonly")
+        judges = not hasattr(session.config, "workerinput") and not runs_nothing(session.config)
         if judges:
             self._finish(session)
         yield

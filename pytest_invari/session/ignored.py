@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.options import typed_options
+from pytest_invari.options import runs_nothing, typed_options
 
 __all__ = ["STUDIES_ARE_USED", "refuse_in_selfcheck", "refuse_without_selfcheck", "refuse_without_suite"]
 
@@ -94,7 +94,7 @@ class _Watch:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say it in one line."""
         is_used = self._used_in_a_worker or self._config.pluginmanager.has_plugin(STUDIES_ARE_USED)
-        if not is_used and not self._config.getoption("collectonly"):
+        if not is_used and not runs_nothing(self._config):
             terminalreporter.write_line(
                 f"invari: {' and '.join(self._switches)} changed nothing: no suite was asked for, and no "
                 "test that ran uses the fixture invari",

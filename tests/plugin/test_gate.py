@@ -220,9 +220,8 @@ def test_an_item_that_judged_nothing_fails(project: Project, hook: str, workers:
     assert list(unjudged(project)) == ["small::gpi[first_stage-tasks-K6]"]
 
 
-@pytest.mark.parametrize("option", ["--setup-only", "--setup-plan"])
-def test_a_run_that_only_sets_up_judges_nothing(project: Project, option: str) -> None:
-    assert gate(project, option).ret == FAILED
+def test_a_run_that_only_sets_up_has_judged_nothing(project: Project) -> None:
+    assert gate(project, "--setup-only").ret == FAILED
 
 
 def test_a_run_that_cannot_begin_keeps_its_own_status_and_says_so(project: Project) -> None:
@@ -230,8 +229,50 @@ def test_a_run_that_cannot_begin_keeps_its_own_status_and_says_so(project: Proje
     assert unjudged(project) == {"small::[first_stage-tasks-K6]": "the run broke off before any of its items"}
 
 
-def test_collecting_alone_is_no_run(project: Project) -> None:
-    assert gate(project, "--collect-only").ret == 0
+INI = """
+[pytest]
+testpaths = tests
+invari_suite = small.invari.toml
+invari_reranker = first_stage
+invari_strict = true
+invari_json = r.json
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *[
+            ("--fixtures",),
+            ("--fixtures-per-test",),
+            ("--cache-show",),
+            ("--setup-plan",),
+            ("--collect-only",),
+        ],
+        ("--fixtures", "small.invari.toml", "--invari-strict"),
+        ("--fixtures-per-test", "small::loc[first_stage-tasks-K6]", "--invari-json=r.json"),
+        ("--setup-plan", "small.invari.toml", "--invari-strict"),
+        ("--cache-show", "small*", "--invari-suite=small.invari.toml"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_shows_something_judges_nothing(project: Project, options: tuple[str, ...]) -> None:
+    project.write("pytest.ini", INI)
+    loud = (
+        "class Loud:\n    def prepare(self): open('loaded', 'w').close()\n    def rank(self, request): pass\n"
+    )
+    project.write("mine_loud.py", loud)
+    fixtures = "import pytest\n\n@pytest.fixture\ndef films():\n    'A list of films.'\n"
+    project.write("tests/test_mine.py", fixtures + "def test_mine(films): pass\n")
+    project.write("r.json", "an earlier report")
+    result = project.pytest(*options, "--invari-reranker=mine_loud:Loud")
+    assert result.ret == 0
+    for word in ("*= invari =*", "*UNJUDGED*", "*FAILED*", "*failed*", "*ERROR*"):
+        result.stdout.no_fnmatch_line(word)
+    assert (project.path / "r.json").read_text() == "an earlier report"
+    assert not (project.path / "loaded").exists()
+    if options[0].startswith("--fixtures") and len(options) == 1:
+        result.stdout.fnmatch_lines(["*A list of films.*"])
 
 
 def test_a_hook_cannot_declare_success(project: Project) -> None:
