@@ -89,6 +89,29 @@ class Client:
         self._host.narrow(limits.concurrency)
         self._stopped = threading.Event()
 
+    @classmethod
+    def to(
+        cls,
+        url: str,
+        shared: MutableMapping[object, Any],
+        *,
+        key_env: str = "",
+        key_file: str = "",
+        plain_http_key: bool = False,
+        concurrency: int = 8,
+        timeout: float = 60.0,
+        attempts: int = 5,
+    ) -> Client:
+        """A client by the options that every reranker of a service takes.
+
+        Raises:
+            InvariError: one of them cannot be; the message names it.
+        """
+        address, key = Address.parse(url), Key.of(key_env, key_file, "")
+        return cls(
+            address, key, Limits(concurrency, timeout, attempts), shared, plain_http_key=plain_http_key
+        )
+
     def check(self) -> None:
         """Refuse, before anything is sent, what cannot be sent.
 

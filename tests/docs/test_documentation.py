@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,17 @@ import pytest
 from pytest_invari.criteria.suite import read_suite
 from pytest_invari.records.jsonl import read_rankings, write_rankings
 from pytest_invari.rerankers.language_model.prompts import read_template
+from tests.bridges.conftest import save_cross_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # The tutorial changes its files on the way: its own tests type it from top to bottom.
 IN_ONE_FOLDER = [page for page in PAGES if page.name != "tutorial.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# The server that the pages ask is one of the tests' own.
+# The servers and the model that the pages name are the tests' own.
 CHAT_SERVER = "chat://localhost:8000"
+RERANK_SERVER = "localhost:8080"
+MODEL = "models/tiny"
 # The first line of an example that is a file of its own, or goes on with one.
 FILE_NAME = re.compile(r"# ([\w.]+\.(?:py|toml))(, continued)?\n")
 
@@ -49,7 +54,8 @@ def commands(page: Path) -> list[str]:
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A folder with every file that the pages name, and a task file of the README's form."""
-    for page in IN_ONE_FOLDER:
+    # Of files with one name that of the first page stays: README.md's.
+    for page in reversed(IN_ONE_FOLDER):
         write_files(page, pytester.path)
     row = json.loads(blocks(ROOT / "README.md", "json")[0])
     lines = [json.dumps(row | {"query_id": f"q{number}"}) for number in range(40)]
@@ -65,23 +71,51 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def write_files(page: Path, folder: Path) -> None:
+def write_files(page: Path, folder: Path, servers: Mapping[str, str] | None = None) -> None:
     for name, body in named_files(page).items():
-        (folder / name).write_text(body, encoding="utf-8")
+        (folder / name).write_text(there(body, servers or {}), encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def chat_server() -> Iterator[str]:
-    """The address of a chat server that is really there."""
-    command = [sys.executable, str(ROOT / "tests" / "served" / "chat_server.py")]
+def there(text: str, servers: Mapping[str, str]) -> str:
+    """The same text with the addresses of *servers* in place of those that the pages give."""
+    for place, address in servers.items():
+        text = text.replace(place, address)
+    return text
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cross-encoder. It is made before there is a pytester, which would have torch imported twice."""
+    return save_cross_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+@contextmanager
+def running(server: str) -> Iterator[int]:
+    """The port of a server that is really there."""
+    command = [sys.executable, str(ROOT / "tests" / "served" / server)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        yield f"chat://127.0.0.1:{int(process.stdout.readline())}/vllm"
+        yield int(process.stdout.readline())
     finally:
         process.terminate()
         process.wait(10)
         process.stdout.close()
+
+
+@pytest.fixture
+def servers(page: Path) -> Iterator[Mapping[str, str]]:
+    """The addresses of the servers that a page names: where it says that they are, and where they are."""
+    text = page.read_text(encoding="utf-8")
+    with ExitStack() as stack:
+        found = {}
+        if CHAT_SERVER in text:
+            port = stack.enter_context(running("chat_server.py"))
+            found[CHAT_SERVER] = f"chat://127.0.0.1:{port}/vllm"
+        if RERANK_SERVER in text:
+            port = stack.enter_context(running("rerank_server.py"))
+            found[RERANK_SERVER] = f"127.0.0.1:{port}/ok"
+        yield found
 
 
 def controlled(number: int) -> str:
@@ -106,14 +140,13 @@ def test_pages_have_the_examples_these_tests_look_for() -> None:
 
 @pytest.mark.parametrize("page", [*filter(commands, IN_ONE_FOLDER)], ids=lambda page: page.name)
 def test_commands_do_what_the_page_says(
-    project: pytest.Pytester, page: Path, request: pytest.FixtureRequest
+    tiny: Path, project: pytest.Pytester, page: Path, servers: Mapping[str, str]
 ) -> None:
     # Where two pages name a file alike, each means its own.
-    write_files(page, project.path)
+    write_files(page, project.path, servers)
+    shutil.copytree(tiny, project.path / MODEL)
     for command in commands(page):
-        if CHAT_SERVER in command:
-            command = command.replace(CHAT_SERVER, request.getfixturevalue("chat_server"))
-        program, *arguments = shlex.split(command)
+        program, *arguments = shlex.split(there(command, servers))
         if program == "python":
             done = project.run(sys.executable, *arguments)
             assert done.ret == 0, f"{command}: {done.stderr.str()}"
@@ -137,7 +170,7 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
     is_selfcheck = "--invari-selfcheck" in arguments
     measured = ["*= invari =*", "*criteria:*", "measured:*"]
     result.stdout.fnmatch_lines(["*= invari self-check =*", "misses:*"] if is_selfcheck else measured)
-    assert "raised" not in result.stdout.str()
+    assert not re.search("raised|rankings failed|nothing measured", result.stdout.str())
     for argument in arguments:
         if argument.startswith("--invari-html="):
             page = project.path / argument.partition("=")[2]
@@ -147,6 +180,21 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
         result.stdout.fnmatch_lines(
             [f"records: {rankings} of {rankings} rankings came from records in records"]
         )
+
+
+def test_every_way_to_name_a_reranker_is_understood(tiny: Path, project: pytest.Pytester) -> None:
+    page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\|.*`(--reranker=[^`]+)`", page, re.MULTILINE)
+    assert len(named) >= 12
+    shutil.copytree(tiny, project.path / MODEL)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OUR_KEY", "any-key-of-ours")
+        suite = ("--invari-suite=recsys26", "--invari-dataset=longer.jsonl", "--invari-k=8")
+        result = project.runpytest_subprocess("--collect-only", "-q", *suite, "--invari-views=3", *named)
+    assert result.ret == 0, result.stderr.str()
+    listed = result.stdout.str()
+    for option in named:
+        assert f"[{option.removeprefix('--reranker=')}-longer-K8]" in listed
 
 
 def test_the_example_of_a_ranking_can_be_read(tmp_path: Path) -> None:

@@ -254,9 +254,7 @@ ADAPTER = """
 import os
 
 from pytest_invari.protocol import Ranking
-from pytest_invari.rerankers.served.address import Address, Key
 from pytest_invari.rerankers.served.client import Client
-from pytest_invari.rerankers.served.host import Limits
 from pytest_invari.rerankers.served.service import Served
 
 
@@ -274,7 +272,7 @@ class Broken(Served):
 
 
 def make(build, url: str, key_env: str = ""):
-    return Broken(Client(Address.parse(url), Key.of(key_env, "", ""), Limits(), build.shared))
+    return Broken(Client.to(url, build.shared, key_env=key_env))
 """
 TABLES = """
 [tool.invari.rerankers.broken]
