@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.metrics import add_metrics
 from pytest_invari.usercode import user_code
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.custom_criterion import Check
     from pytest_invari.metrics import Metric
 
-__all__ = ["named_by_hook", "named_kinds", "use_own_metrics"]
+__all__ = ["named_by_hook", "named_kinds", "refuse_misspelt_hooks", "use_own_metrics"]
+
+OURS = "pytest_invari_"
+"""How the names of our hooks begin."""
 
 
 def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, object]:
@@ -40,6 +43,22 @@ def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, ob
                 raise InvariError(f"hook {hook}: {name!r} is given by two implementations")
             named[name] = value
     return named
+
+
+def refuse_misspelt_hooks(config: pytest.Config) -> None:
+    """Refuse implementations of hooks that are none of ours and have a name like ours.
+
+    pytest lets them be where they are marked ``optionalhook=True``, as ours should be.
+
+    Raises:
+        InvariError: where it is, and the names that are close to it.
+    """
+    callers = vars(config.pluginmanager.hook)
+    known = [name for name, caller in callers.items() if name.startswith(OURS) and caller.has_spec()]
+    for name, caller in callers.items():
+        if name.startswith(OURS) and not caller.has_spec():
+            for implementation in caller.get_hookimpls():
+                raise unknown_name("hook", name, known, implementation.plugin_name)
 
 
 def use_own_metrics(config: pytest.Config) -> None:

@@ -34,7 +34,7 @@ from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
 from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, uphold
-from pytest_invari.session.hooks import named_by_hook, named_kinds
+from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_misspelt_hooks
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
@@ -102,8 +102,9 @@ def named_rerankers(config: pytest.Config) -> dict[str, object]:
     """The rerankers that conftest hooks name.
 
     Raises:
-        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`.
+        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook's name is misspelt.
     """
+    refuse_misspelt_hooks(config)
     return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
 
 
