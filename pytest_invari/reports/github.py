@@ -17,7 +17,6 @@ import pytest
 from pytest_invari.baseline.outcomes import FAILING
 from pytest_invari.criteria.suite import packaged_suites
 from pytest_invari.reports.markdown import Run, markdown_blocks, shortened
-from pytest_invari.reports.results import further_lines
 from pytest_invari.reports.text import harmless, printable
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
             continue
         level: Level = "error" if verdict == "fail" else "warning" if result.skipped else undecided
         why = [f"why: {check.criterion.why}"] if verdict == "fail" and check.criterion.why else []
-        lines = [result.line, *why, *further_lines(result.judgement)]
+        lines = [result.line, *why, *result.judgement.lines]
         word = "skipped" if result.skipped else {"fail": "failed"}.get(verdict, verdict)
         yield _at(check, level, word, lines, workspace)
     for change in run.changes.results:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
 from pytest_invari.reports.markup import code, fenced, plain, table
-from pytest_invari.reports.results import further_lines, wording
+from pytest_invari.reports.results import wording
 from pytest_invari.reports.rows import (
     audits,
     cost_line,
@@ -141,7 +141,7 @@ def _criteria(results: Sequence[Result]) -> Iterator[str]:
         ],
     )
     for result in results:
-        if lines := further_lines(result.judgement):
+        if lines := result.judgement.lines:
             yield f"{code(result.check.id)}:"
             yield fenced(lines)
 

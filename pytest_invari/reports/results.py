@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -34,7 +33,6 @@ __all__ = [
     "Wording",
     "carry",
     "describe",
-    "further_lines",
     "summarise",
     "table_metrics",
     "verdict_line",
@@ -51,9 +49,6 @@ STANDING = (
 
 TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
 COSTS = ("calls", "depth", *TOKENS, "seconds")
-
-# Lines below a verdict are indented by ten columns where the terminal has eighty.
-_WIDTH = 70
 
 Summary = Mapping[str, Any]
 """What was measured of one subject: the JSON report's ``subjects[]`` entry."""
@@ -176,15 +171,6 @@ def wording(check: Check, judgement: Judgement) -> Wording:
         baseline=check.shown_baseline,
         min_queries=check.suite.min_queries,
     )
-
-
-def further_lines(judgement: Judgement) -> list[str]:
-    """What follows the line of a judgement, no wider than a terminal."""
-    return [
-        part
-        for line in judgement.lines
-        for part in textwrap.wrap(line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-    ]
 
 
 def verdict_line(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.results import Result, ResultBook, Summary, describe, further_lines
+from pytest_invari.reports.results import Result, ResultBook, Summary, describe
 from pytest_invari.reports.rows import (
     audits,
     cost_line,
@@ -174,7 +174,7 @@ def _table(labels: list[str], headings: list[str], cells: list[list[str]]) -> li
 def _criterion_lines(result: Result, word: str, width: int) -> list[str]:
     check = result.check
     lines = _entry(word, check.name, describe(check, result.judgement), width)
-    for line in further_lines(result.judgement):
+    for line in result.judgement.lines:
         lines += _wrap(_indent(width) + line, width, _indent(width) + "    ")
     if result.judgement.verdict == "fail" and check.criterion.why:
         why = f"why: {printable(check.criterion.why)}"

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 from pytest_invari.errors import InvariError
+from pytest_invari.options import runs_nothing
 from pytest_invari.progress import preceded_by, shown_on
-from pytest_invari.reports.results import carry, describe, further_lines
+from pytest_invari.reports.results import carry, describe
 from pytest_invari.reports.text import harmless
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class CheckItem(pytest.Item):
 
     def setup(self) -> None:
         """Load what the check needs, so that ``--durations`` tells loading from measuring."""
+        if runs_nothing(self.config):
+            return
         with showing_progress(self, shown=not self._bench.is_measured(self.check), back_to_line=False):
             self._bench.prepare(self.check)
 
@@ -91,7 +94,7 @@ class CheckItem(pytest.Item):
         self._make_what_is_carried()
         self.judgement = judgement
         self._put_properties(_properties(judgement))
-        message = "\n".join([describe(check, judgement), *further_lines(judgement)])
+        message = "\n".join([describe(check, judgement), *judgement.lines])
         self._end(message, judgement.verdict == "fail", judgement.verdict == "undecided")
 
     def repr_failure(

@@ -148,7 +148,8 @@ def test_the_message_begins_with_the_figure_and_shows_the_witness(project: Proje
     lines = [
         "32 of 32 queries are ranked differently in another order: no ranking may depend on the order; the "
         "smallest witness found follows (after * further calls)",
-        "query 'q*': 2 candidates in two orders that differ at 2 positions, and",
+        "query 'q*': 2 candidates in two orders that differ at 2 positions, and only one ranking has 'q*i*' above "
+        "'q*i*'",
         "  'q*i*': 'Film *'",
         "  'q*i*': 'Film *'",
         "  ['q*i*', 'q*i*'] is ranked ['q*i*', 'q*i*']",
@@ -161,6 +162,25 @@ def test_the_message_begins_with_the_figure_and_shows_the_witness(project: Proje
     ]
     assert all(len(line) <= 80 for line in section)
     assert any(line.strip().startswith("'q") for line in section)
+
+
+def test_only_the_terminal_wraps_a_witness(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_conftest(project)
+    write_suite(project, f"{WITNESS}\nmax_calls = 0")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.path))
+    monkeypatch.setenv("COLUMNS", "100")
+    result = run(project, "--invari-markdown=report.md", reranker="input_order")
+    whole = re.compile(
+        r"query 'q\d+': 6 candidates in two orders .* positions, and only one ranking has \S+ above \S+$"
+    )
+    assert any(map(whole.match, (project.path / "report.md").read_text().splitlines()))
+    [annotation] = [line for line in result.outlines if line.startswith("::error")]
+    assert any(map(whole.match, annotation.split("%0A")))
+    section = result.outlines[result.outlines.index(f"{' invari ':=^100}") + 1 :]
+    wrapped = [line for line in section if line.startswith(" " * 10)]
+    assert all(len(line) <= 100 for line in wrapped)
+    assert any(len(line) > 90 for line in wrapped)
 
 
 @pytest.mark.parametrize("most", [1, 3, 10, 40])
