@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,6 +59,8 @@ class Audit:
     served_model: str = ""
     fault: str = ""
     calls: int = 0
+    was_away: bool = field(default=False, compare=False)
+    """Whether a question failed since a service was away: nothing to keep, and no part of :meth:`plain`."""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Audit:
@@ -72,6 +74,7 @@ class Audit:
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
             for name, value in asdict(self).items()
+            if name != "was_away"
         }
 
     @property
@@ -132,6 +135,7 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
         served_model=without_secrets(str(diagnostics.get("served_model", ""))),
         fault=without_secrets(next((each.fault for each in askers if each.fault), "")),
         calls=sum(each.calls for each in askers),
+        was_away=any(each.was_away for each in askers),
     )
 
 
@@ -142,12 +146,14 @@ class _Asker:
         self._reranker = reranker
         self.calls = 0
         self.fault = ""
+        self.was_away = False
 
     def ask(self, requests: Sequence[Request]) -> list[Ranking]:
         rankings = rank_all(self._reranker, requests)
         for ranking in rankings:
             self.calls += ranking.cost.calls
             self.fault = self.fault or ranking.fault
+            self.was_away = self.was_away or ranking.is_transient
         return rankings
 
 

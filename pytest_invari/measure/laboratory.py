@@ -267,7 +267,7 @@ class Laboratory:
             with bar(1, f"audit of {what}", unit="audit", show=self._show) as progress:
                 kept = audit_reranker(lambda: self._build(spec, plan), self.tasks(plan).tasks)
                 progress.advance()
-            if record is not None:
+            if record is not None and not kept.was_away:
                 record.keep_audit(kept)
         if kept is not None:
             self._audited[key] = kept

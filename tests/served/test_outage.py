@@ -90,6 +90,18 @@ def run(pytester: pytest.Pytester, port: int) -> pytest.RunResult:
     )
 
 
+def test_an_audit_that_an_outage_spoiled_is_made_again(pytester: pytest.Pytester, folder: Path) -> None:
+    with serving(last="q1") as port:
+        first = run(pytester, port)
+    assert first.ret == 1
+    assert not list(folder.glob("records/*/audit.json"))
+    with serving(port) as port:
+        second = run(pytester, port)
+    second.assert_outcomes(passed=2)
+    [audit] = folder.glob("records/*/audit.json")
+    assert json.loads(audit.read_text())["kind"] == "pointwise"
+
+
 @pytest.mark.parametrize(
     ("last", "told"),
     [
