@@ -1,7 +1,8 @@
 """The hooks that a conftest or a plugin may implement, each with an example.
 
 Mark an implementation in a conftest with ``@pytest.hookimpl(optionalhook=True)``; otherwise pytest refuses
-that conftest when the plugin is switched off with ``-p no:invari``.
+that conftest when the plugin is switched off with ``-p no:invari``. A run that has a suite, or uses the
+fixture ``invari``, refuses a hook whose name only begins like these.
 """
 
 from __future__ import annotations

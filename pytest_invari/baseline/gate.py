@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.baseline.changes import entry_id, reported
 from pytest_invari.baseline.file import read_baseline
-from pytest_invari.baseline.outcomes import missing
+from pytest_invari.baseline.outcomes import ROUNDING, missing
 from pytest_invari.errors import InvariError
 from pytest_invari.members import source_of
 from pytest_invari.records.manifest import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_invari.baseline.changes import Change
-    from pytest_invari.baseline.file import Entry
+    from pytest_invari.baseline.file import Entry, Value
     from pytest_invari.baseline.outcomes import Comparison
     from pytest_invari.criteria.checks import Check
     from pytest_invari.data.tasks import TaskSet
@@ -84,6 +84,13 @@ class Gate:
                     f"{where} was changed after it was written: it has {has} for query {odd[0]!r}; make it "
                     f"anew with --invari-save={self._path}"
                 )
+            [metric] = change.criterion.metrics
+            for query, value in entry.queries.items():
+                if why_not := _why_impossible(metric, value):
+                    raise InvariError(
+                        f"{where} was changed after it was written: query {query!r} has {why_not}; make it "
+                        f"anew with --invari-save={self._path}"
+                    )
 
     def comparison(self, change: Change) -> Comparison:
         """Measure, unless another item of the same subject has, and compare."""
@@ -156,6 +163,13 @@ class Gate:
             **{key: value for metric in check.criterion.metrics for key, value in _function(metric).items()},
             **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
         }
+
+
+def _why_impossible(metric: Metric, value: Value) -> str:
+    """Why the metric cannot have this value, where it is a number; empty if it can."""
+    if not isinstance(value, float) or metric.low - ROUNDING <= value <= metric.high + ROUNDING:
+        return ""
+    return f"the value {value:g}, and {metric.name} lies between {metric.low:g} and {metric.high:g}"
 
 
 def _function(metric: Metric) -> dict[str, Scalar]:

@@ -134,6 +134,10 @@ def broken(content: Any, how: str) -> Any:
         queries["q3"] = [1, 2]
     elif how == "truth":
         queries["q3"] = True
+    elif how == "range":
+        queries["q3"] = 7
+    elif how == "low":
+        queries["q3"] = -1.001
     elif how == "lacks":
         del queries["q3"]
     elif how == "more":
@@ -149,6 +153,14 @@ def broken(content: Any, how: str) -> Any:
         ("made", "mine.json: small::loc?*: lacks 'made' or 'queries'; *"),
         ("value", "mine.json: small::loc?*: query 'q3' has no number, reason or counts; *"),
         ("truth", "mine.json: small::loc?*: query 'q3' has no number, reason or counts; *"),
+        (
+            "range",
+            "mine.json: small::loc?* was changed after *: query 'q3' has the value 7, and loc lies *",
+        ),
+        (
+            "low",
+            "mine.json: small::loc?* was changed after *: query 'q3' has the value -1.001, and loc lies *",
+        ),
         ("lacks", "mine.json: small::loc?* was changed after *: it has no value for query 'q3'; *"),
         ("more", "mine.json: small::loc?* was changed after *: it has a value for query 'a?x1b'; *"),
     ],
