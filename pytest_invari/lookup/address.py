@@ -10,7 +10,9 @@ from pytest_invari.errors import InvariError
 from pytest_invari.lookup.parameters import OptionValue
 from pytest_invari.redaction import is_secret_name, without_secrets
 
-__all__ = ["is_address", "read_address"]
+__all__ = ["NO_VARIABLE", "is_address", "is_variable", "read_address"]
+
+NO_VARIABLE = "option 'key_env' must be the name of an environment variable that holds the key, not the key"
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _FORMS = "http+SHAPE://HOST, https+SHAPE://HOST or chat://HOST?model=NAME"
@@ -19,6 +21,11 @@ _FORMS = "http+SHAPE://HOST, https+SHAPE://HOST or chat://HOST?model=NAME"
 def is_address(text: str) -> bool:
     """Whether a reranker is named by an address."""
     return _ADDRESS.match(text) is not None
+
+
+def is_variable(name: str) -> bool:
+    """Whether an environment variable may be called so."""
+    return re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is not None
 
 
 def read_address(text: str) -> tuple[str, Mapping[str, OptionValue]]:
@@ -46,6 +53,9 @@ def read_address(text: str) -> tuple[str, Mapping[str, OptionValue]]:
                 f"reranker {without_secrets(text)!r}: a key must not stand in an address, which ids and "
                 "reports show; give it by key_env=NAME, an environment variable, or by key_file=PATH"
             )
+        if name == "key_env" and not is_variable(value):
+            # Whoever mistakes it for the key's own place has one there.
+            raise InvariError(f"reranker {without_secrets(f'{scheme}://{place}')}: {NO_VARIABLE}")
         if name in options:
             raise InvariError(f"reranker {text!r} gives option {name!r} twice")
         options[name] = value

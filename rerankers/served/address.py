@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pytest_invari.errors import InvariError
+from pytest_invari.lookup.address import NO_VARIABLE, is_variable
 
 __all__ = ["Address", "Key"]
 
@@ -84,10 +85,12 @@ class Key:
         """From the options ``key_env`` and ``key_file``, or else from the variable that is *usual*.
 
         Raises:
-            InvariError: both are given.
+            InvariError: both are given, or the first is no name.
         """
         if env and file:
             raise InvariError("options 'key_env' and 'key_file' are both given; give one of them")
+        if env and not is_variable(env):
+            raise InvariError(NO_VARIABLE)
         return cls(env or ("" if file else usual), file, is_wanted=bool(env or file))
 
     def read(self) -> str:

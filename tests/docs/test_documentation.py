@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,14 @@ def test_every_way_to_name_a_reranker_is_understood(tiny: Path, project: pytest.
     listed = result.stdout.str()
     for option in named:
         assert f"[{option.removeprefix('--reranker=')}-longer-K8]" in listed
+
+
+def test_what_is_called_in_a_conftest_is_there() -> None:
+    page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(from_\w+)\(.*?\)` of `([\w.]+)`", page)
+    assert len(named) == 2
+    for function, module in named:
+        assert callable(getattr(import_module(module), function))
 
 
 def test_the_example_of_a_ranking_can_be_read(tmp_path: Path) -> None:

@@ -181,6 +181,11 @@ def test_a_services_usual_key_goes_to_its_own_address_alone(
         ("http+tei://h:port", "option 'url': not an address"),
         ("http+tei://user:word@h", "a key|user or a password"),
         ("http+tei://h?api_key=abc", "a key must not stand in an address"),
+        (
+            "http+tei://h?key_env=sk-abc-1",
+            "reranker http\\+tei://h: option 'key_env' must be the name of an env",
+        ),
+        ("http:url=http://h,shape=tei,key_env=a-1", "option 'key_env' must be the name of an environment"),
         ("http+tei://h?speed=9", "unknown option 'speed'"),
         ("http+tei://h?concurrency=0", "option 'concurrency' must be from 1 to 1024, not 0"),
         ("http+tei://h?timeout=0", "option 'timeout' must be a number of seconds above 0, not 0"),
