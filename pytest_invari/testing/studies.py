@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,13 +16,14 @@ from pytest_invari.measure.laboratory import Laboratory
 from pytest_invari.measure.plan import OnFailure, Plan, Ties
 from pytest_invari.options import Settings, read_settings
 from pytest_invari.protocol import LabelBinding
+from pytest_invari.reports.text import harmless
 from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.ignored import STUDIES_ARE_USED
 from pytest_invari.session.suite_plugin import model_settings, named_rerankers
 from pytest_invari.testing.given import GivenRegistry, Tasks, load_given, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.testing.study import Rules, Study
-from pytest_invari.testing.verdicts import CriterionNotMetError, WithoutInternals
+from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUnusedWarning, WithoutInternals
 from pytest_invari.usercode import shortened
 
 __all__ = ["Notes", "Studies", "make_studies"]
@@ -129,7 +131,9 @@ class Studies:
             _DEFAULTS["max_undefined"] if max_undefined is None else max_undefined,
             self._settings.strict if strict is None else strict,
         )
-        return Study(laboratory, spec, plan, rules, self._notes.add)
+        made = Study(laboratory, spec, plan, rules, self._notes.add)
+        self._notes.add_study(made)
+        return made
 
     def assert_permutation_invariant(
         self,
@@ -195,13 +199,22 @@ class Notes:
 
     def __init__(self) -> None:
         self._lines: dict[str, dict[str, Any]] = {}
+        self._new: list[Study] = []
+        self._made: list[tuple[Study, pytest.Item]] = []
 
     def add(self, line: str, values: dict[str, Any]) -> None:
         """Take note of a verdict; of the same one once."""
         self._lines[line] = values
 
+    def add_study(self, study: Study) -> None:
+        """Take note that a study was made; whether anything is asked of it, the end of the run tells."""
+        self._new.append(study)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Let the controller of pytest-xdist know that this worker used the fixture."""
+        """Warn of studies that nothing was asked of; let pytest-xdist's controller know of the fixture."""
+        for study, item in self._made:
+            if not study.is_measured:
+                _warn_of_unused(study, item)
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[STUDIES_ARE_USED] = True
 
@@ -216,6 +229,10 @@ class Notes:
             item.user_properties.extend(("invari", text) for text in texts)
             self._lines = {}
         report = yield
+        if report.passed:
+            # One that failed or was skipped may have ended before it came to ask.
+            self._made += [(study, item) for study in self._new]
+        self._new.clear()
         if call.excinfo is not None and isinstance(call.excinfo.value, CriterionNotMetError):
             _begin_with_the_figure(report.longrepr, call.excinfo.value)
         return report
@@ -239,6 +256,18 @@ def make_studies(config: pytest.Config) -> Studies:
     notes = Notes()
     config.pluginmanager.register(notes, STUDIES_ARE_USED)
     return Studies(registry, settings, notes)
+
+
+def _warn_of_unused(study: Study, item: pytest.Item) -> None:
+    file, line, _ = item.location
+    message = f"the study of {harmless(study.name)} was made, and nothing was asserted of it or asked of it"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.warn_explicit(message, InvariUnusedWarning, file, (line or 0) + 1)
+    # By this hook pytest-xdist hears of it too.
+    item.ihook.pytest_warning_recorded.call_historic(
+        kwargs={"warning_message": caught[0], "nodeid": item.nodeid, "when": "runtest", "location": None}
+    )
 
 
 def _begin_with_the_figure(shown: Any, error: CriterionNotMetError) -> None:

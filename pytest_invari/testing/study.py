@@ -50,6 +50,8 @@ class Rules:
 class Study:
     """What the fixture ``invari`` gives. It ranks when the first figure is asked for, and only then.
 
+    ``is_measured`` says whether anybody has asked for one; an assertion does.
+
     Args:
         laboratory: where it is measured, shared by all studies of the session.
         reranker: the reranker.
@@ -68,6 +70,7 @@ class Study:
     ) -> None:
         self._laboratory, self._reranker, self.plan = laboratory, reranker, plan
         self._rules, self._note = rules, note
+        self.is_measured = False
 
     def __repr__(self) -> str:
         return f"<study of {harmless(self.name)}; see interval(metric) and frame()>"
@@ -91,6 +94,7 @@ class Study:
             InvariError: the reranker or the tasks cannot be loaded.
         """
         __tracebackhide__ = True
+        self.is_measured = True
         with WithoutInternals():
             return self._laboratory.measure(self._reranker, self.plan)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_invari.errors import InvariError
 from pytest_invari.reports.text import harmless
 
-__all__ = ["CriterionNotMetError", "InvariUndecidedWarning", "WithoutInternals"]
+__all__ = ["CriterionNotMetError", "InvariUndecidedWarning", "InvariUnusedWarning", "WithoutInternals"]
 
 
 class CriterionNotMetError(AssertionError):
@@ -17,6 +17,10 @@ class CriterionNotMetError(AssertionError):
 
 class InvariUndecidedWarning(UserWarning):
     """A criterion that the measured queries do not decide; the assertion passes unless it is strict."""
+
+
+class InvariUnusedWarning(UserWarning):
+    """A study was made, and neither a figure of it asked for nor anything asserted of it."""
 
 
 class WithoutInternals:

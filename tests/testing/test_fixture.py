@@ -355,6 +355,47 @@ def test_a_study_says_what_it_is_and_measures_nothing_for_it(own: Own) -> None:
     ).assert_outcomes(passed=1)
 
 
+UNUSED = """
+    @pytest.fixture(scope="module")
+    def shared(invari):
+        return invari.study("constant", "tasks.jsonl", 5)
+
+    def test_first(shared):
+        pass
+
+    def test_forgetful(invari):
+        invari.study(front, "tasks.jsonl", 5)
+
+    def test_second(shared):
+        shared.assert_at_least("loc", 0.8)
+
+    def test_compared(invari):
+        other = invari.study(longest, "tasks.jsonl", 5)
+        invari.study("constant", "tasks.jsonl", 5).assert_not_worse_than(other, "loc", margin=0.2)
+
+    def test_asked(invari):
+        assert invari.study(longest, "tasks.jsonl", 5).interval("loc").estimate > 0.8
+
+    @pytest.mark.xfail(strict=True)
+    def test_ended(invari):
+        invari.study(front, "tasks.jsonl", 5)
+        assert False
+"""
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+def test_a_study_that_nothing_is_asked_of_is_told(own: Own, workers: tuple[str, ...]) -> None:
+    result = own.run(UNUSED, *workers, "--dist=loadfile", "-p", "xdist")
+    result.assert_outcomes(passed=5, xfailed=1, warnings=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_mine.py::test_forgetful",
+            "*test_mine.py:*: InvariUnusedWarning: the study of front on tasks, 5 views of lists of 6 was "
+            "made, and nothing was asserted of it or asked of it",
+        ]
+    )
+
+
 def test_a_bad_default_is_told_in_one_line(own: Own) -> None:
     result = own.run("def test_it(invari): pass", "-o", "invari_k=none")
     result.assert_outcomes(errors=1)
