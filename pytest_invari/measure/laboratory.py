@@ -32,13 +32,13 @@ from pytest_invari.records.manifest import (
 from pytest_invari.redaction import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_invari.data.tasks import Task
     from pytest_invari.lookup.registry import Registry, RerankerSpec
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.observe import Key
-    from pytest_invari.protocol import Reranker
+    from pytest_invari.protocol import Cost, Reranker
     from pytest_invari.witness import Order, Rank
 
 __all__ = ["Laboratory", "Plan", "Subject"]
@@ -96,6 +96,7 @@ class Laboratory:
         self._replayed: dict[_Shown, tuple[Record, TaskSet]] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
+        self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
 
     def tasks(self, plan: Plan) -> TaskSet:
         """The tasks of a plan, loaded once.
@@ -192,15 +193,21 @@ class Laboratory:
         from pytest_invari.measure.measured import VALID
 
         reranker = self._reranker(spec, plan)
+        costs = self._asked_besides.setdefault((spec.label, plan), [])
         what = f"{without_secrets(spec.label)}, query {task.query_id!r} in other orders"
         with bar(most, what, unit="view", show=self._show) as progress:
 
             def rank(shown: Order) -> Order | None:
                 [ranking] = rank_all(reranker, [request_for(task, View("", shown))])
+                costs.append(ranking.cost)
                 progress.advance()
                 return tuple(ranking.order) if ranking.status in VALID else None
 
             yield rank
+
+    def asked_besides(self, spec: RerankerSpec, plan: Plan) -> Sequence[Cost]:
+        """What each ranking took that :meth:`asking` has had made so far."""
+        return tuple(self._asked_besides.get((spec.label, plan), ()))
 
     def _check_kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> None:
         """Read all that a run may go on from: damage is told before anything is ranked.

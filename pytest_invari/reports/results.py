@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.protocol import Cost
 
 __all__ = [
     "COSTS",
@@ -38,6 +39,7 @@ __all__ = [
     "verdict_line",
     "why_failed",
     "why_nothing",
+    "witness_costs",
     "wording",
 ]
 
@@ -128,7 +130,12 @@ class ResultBook:
         known = self._subjects.get(key, summary)
         # Workers that share a baseline find in the records what another has just ranked; that is not old.
         fewest = min(known["rankings_from_records"], summary["rankings_from_records"])
-        self._subjects[key] = {**summary, "rankings_from_records": fewest}
+        asked = max(known, summary, key=lambda each: each["witness_rankings"])
+        self._subjects[key] = {
+            **summary,
+            "rankings_from_records": fewest,
+            **{name: asked[name] for name in ("witness_rankings", "witness_cost")},
+        }
 
     @property
     def results(self) -> list[Result]:
@@ -217,7 +224,7 @@ def summarise(
     """
     reported = {name: measured.analyses.report(name) for name in analyses}
     plan, observations = measured.plan, measured.observations
-    total_cost = _total_cost(measured)
+    total_cost = _total_cost([seen.ranking.cost for seen in observations])
     unreported = {name for name, total in total_cost.items() if total is None}
     return {
         "reranker": reranker,
@@ -232,6 +239,7 @@ def summarise(
             name: None if name in unreported else float(measured.interval(name).estimate) for name in COSTS
         },
         "total_cost": total_cost,
+        **witness_costs(()),
         "metrics": {
             name: _no_figure(measured, "not_reported") if name in unreported else _figure(measured, name)
             for name in metrics
@@ -260,14 +268,17 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
 
 
-def _total_cost(measured: Measured) -> dict[str, float | None]:
+def witness_costs(costs: Sequence[Cost]) -> dict[str, Any]:
+    """What the rankings took that were made for witnesses besides the measured ones."""
+    return {"witness_rankings": len(costs), "witness_cost": _total_cost(costs)}
+
+
+def _total_cost(costs: Sequence[Cost]) -> dict[str, float | None]:
     """The cost of all rankings; None of a kind that the reranker does not report.
 
     Without a language model there are no tokens; with one, none of them may be cached.
     """
-    found = {
-        name: float(sum(getattr(seen.ranking.cost, name) for seen in measured.observations)) for name in COSTS
-    }
+    found = {name: float(sum(getattr(cost, name) for cost in costs)) for name in COSTS}
     kinds = {name: TOKENS if name in TOKENS else (name,) for name in COSTS}
     return {name: found[name] if any(found[each] for each in kinds[name]) else None for name in COSTS}
 

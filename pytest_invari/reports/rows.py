@@ -201,7 +201,17 @@ def cost_line(subjects: Sequence[Summary]) -> str:
     if any(total[name] for name in TOKENS):
         parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
         parts.append(f"{total['tokens_out']:,.0f} out")
-    return f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
+    line = f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
+    further = sum(each["witness_rankings"] for each in subjects)
+    if not further:
+        return line
+    calls, seconds = (
+        sum(each["witness_cost"][name] or 0.0 for each in subjects) for name in ("calls", "seconds")
+    )
+    return (
+        f"{line}; and for witnesses {counted(further, 'ranking')}, {counted(round(calls), 'call')}, "
+        f"{seconds:,.1f} s"
+    )
 
 
 def records_line(subjects: Sequence[Summary], folder: Path) -> str:

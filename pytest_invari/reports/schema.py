@@ -187,6 +187,8 @@ def _subject() -> Schema:
             "failures": (COUNT, "rankings that failed"),
             "cost": (costs, "means per ranking, of queries in equal parts"),
             "total_cost": (costs, "sums over these rankings"),
+            "witness_rankings": (COUNT, "rankings that were made for witnesses besides these"),
+            "witness_cost": (costs, "sums over the latter"),
             "metrics": (
                 by_name(table({**INTERVAL, **UNDEFINED, **REASON})),
                 "the rows of the table, by metric",

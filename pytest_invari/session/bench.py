@@ -12,7 +12,7 @@ from pytest_invari.criteria.evidence import Evidence
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.measure.views import described
 from pytest_invari.reports.html.material import material
-from pytest_invari.reports.results import Summary, summarise, table_metrics
+from pytest_invari.reports.results import Summary, summarise, table_metrics, witness_costs
 from pytest_invari.usercode import told
 
 if TYPE_CHECKING:
@@ -204,7 +204,9 @@ class Bench:
                 if self._pictures:
                     summary["pictures"] = material(self._measured[subject])
                 self._summaries[subject] = summary
-            found.append(self._summaries[subject])
+            # Each witness of the subject takes rankings of its own.
+            besides = witness_costs(self._laboratory.asked_besides(spec, check.plan))
+            found.append({**self._summaries[subject], **besides})
         return found
 
     def _analyses(self, check: Check) -> tuple[Analysis, ...]:

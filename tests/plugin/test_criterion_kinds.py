@@ -203,6 +203,42 @@ def test_enough_calls_show_that_no_shorter_list_depends_on_the_order(project: Pr
     assert witness["is_smallest"]
 
 
+TWICE = """
+class Twice:
+    '''Takes two calls for a ranking, and depends on the order.'''
+    def rank(self, request):
+        from pytest_invari.protocol import Cost, Ranking
+        return Ranking.from_order(request, request.ids, cost=Cost(calls=2, depth=1))
+
+@pytest.hookimpl(optionalhook=True, specname="pytest_invari_rerankers")
+def pytest_invari_more(config):
+    return dict(twice=Twice)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+def test_what_witnesses_took_is_told(project: Project, workers: tuple[str, ...]) -> None:
+    write_conftest(project, TWICE)
+    again = WITNESS.replace("order", "again")
+    write_suite(project, WITNESS, 'name = "calls"\nmetric = "calls"\nat_most = 9', f"{again}\nmax_calls = 3")
+    result = run(project, "--invari-json=report.json", *workers, reranker="twice")
+    report = json.loads((project.path / "report.json").read_text())
+    found = {each["criterion"]: each["details"] for each in report["criteria"]}
+    made = found["order"]["witness"]["calls"] + found["again"]["witness"]["calls"]
+    [subject] = report["subjects"]
+    assert subject["witness_rankings"] == made > 3
+    assert subject["witness_cost"] == {
+        **dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "seconds")),
+        "seconds": subject["witness_cost"]["seconds"],
+        "calls": 2 * made,
+        "depth": made,
+    }
+    assert subject["total_cost"]["calls"] == 32 * 4 * 2
+    section = " ".join(line.strip() for line in result.outlines)
+    said = f"128 rankings, 256 calls, 0.0 s of reranking; and for witnesses {made} rankings, {2 * made} calls, 0.0 s"
+    assert said in section
+
+
 def test_without_calls_the_two_most_alike_of_the_measured_orders_are_shown(project: Project) -> None:
     write_conftest(project)
     write_suite(project, f"{WITNESS}\nmax_calls = 0")
