@@ -12,6 +12,7 @@ from pytest_invari.baseline.outcomes import ROUNDING, missing
 from pytest_invari.errors import InvariError
 from pytest_invari.members import source_of
 from pytest_invari.records.manifest import (
+    MODEL_LIBRARIES,
     Scalar,
     describe_environment,
     describe_tasks,
@@ -139,11 +140,12 @@ class Gate:
             for key, value in reranker.items()
             if key.rpartition(".")[2] in ("model", "revision")
         }
-        environment = describe_environment()
+        left_out = {"machine"} if _runs_a_model(reranker) else {"machine", *MODEL_LIBRARIES}
+        versions = {name: value for name, value in describe_environment().items() if name not in left_out}
         return {
             **self._fit(check, tasks),
             **models,
-            **{f"version.{name}": value for name, value in environment.items() if name != "machine"},
+            **{f"version.{name}": value for name, value in versions.items()},
             "reranker": check.shown_reranker,
             "reranker_sha256": _sha256(reranker),
             "suite_sha256": check.suite.sha256,
@@ -179,6 +181,15 @@ def _function(metric: Metric) -> dict[str, Scalar]:
     if metric.custom.version:
         return {"metric.version": metric.custom.version}
     return flatten(source_of(metric.custom.function), "metric.")
+
+
+def _runs_a_model(reranker: Mapping[str, Scalar]) -> bool:
+    """Whether a reranker says that it, or a base of it, has a model, and not at the address of a service.
+
+    What is imported would not tell: another subject may have, and rankings from records need no model.
+    """
+    owners = [key.removesuffix("model") for key in reranker if key.rpartition(".")[2] == "model"]
+    return any(f"{owner}url" not in reranker for owner in owners)
 
 
 def _sha256(values: object) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_invari.lookup.registry import RerankerSpec
 
 __all__ = [
+    "MODEL_LIBRARIES",
     "Manifest",
     "Scalar",
     "describe_environment",
@@ -35,8 +36,10 @@ Scalar = bool | int | float | str | None
 
 FORMAT = "invari-records/1"
 PARTS = ("asked", "reranker", "environment")
-# The distributions whose version can change the answer of a model or of a method.
-LIBRARIES = ("pytest-invari", "numpy", "torch", "transformers", "tokenizers", "gguf")
+# The distributions whose version can change the answer of a model.
+MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "gguf")
+# Those, and the ones whose version can change the answer of a method.
+LIBRARIES = ("pytest-invari", "numpy", *MODEL_LIBRARIES)
 # In the environment of rankings that were made elsewhere: the hash of the file that they came in.
 IMPORTED = "imported_sha256"
 OPTION = "option."

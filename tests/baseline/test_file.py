@@ -56,6 +56,37 @@ def test_it_says_what_made_it_and_has_a_query_a_line(gated: Gated) -> None:
     assert str(gated.project.path) not in text
 
 
+@pytest.mark.parametrize(
+    ("says", "has"),
+    [
+        ({}, False),
+        ({"model": "large"}, True),
+        ({"base": {"model": "large"}}, True),
+        ({"url": "http://there", "model": "large"}, False),
+    ],
+)
+def test_versions_of_model_libraries_are_stored_where_a_model_runs(
+    gated: Gated, monkeypatch: pytest.MonkeyPatch, says: dict[str, Any], has: bool
+) -> None:
+    installed = gated.project.path / "installed" / "gguf-0.0.7.dist-info"
+    gated.project.write(str(installed / "METADATA"), "Metadata-Version: 2.1\nName: gguf\nVersion: 0.0.7\n")
+    monkeypatch.syspath_prepend(installed.parent)
+    with (gated.project.path / "mine.py").open("a") as file:
+        file.write(
+            "\nclass Mine:\n"
+            f"    def fingerprint(self): return {says}\n"
+            "    def rank(self, request):\n"
+            "        from pytest_invari import Ranking\n"
+            "        return Ranking.from_order(request, request.ids)\n"
+        )
+    gated.project.run("--invari-save=mine.json", reranker="mine:Mine")
+    entries = gated.content()["entries"]
+    assert entries
+    for entry in entries.values():
+        assert {"version.python", "version.numpy", "version.pytest-invari"} <= set(entry["made"])
+        assert entry["made"].get("version.gguf") == ("0.0.7" if has else None)
+
+
 @pytest.mark.xdist
 def test_the_file_is_the_same_wherever_it_is_made(gated: Gated) -> None:
     gated.save()

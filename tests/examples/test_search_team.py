@@ -66,9 +66,9 @@ def test_the_readme_runs_and_workers_change_no_figure(copied: pytest.Pytester) -
 
 
 def values(baseline: Path) -> dict[str, object]:
-    """Each entry's values by query, without the versions that they were measured with."""
+    """Each entry's values by query, and of what it was made the keys alone: versions may be others here."""
     entries = json.loads(baseline.read_text(encoding="utf-8"))["entries"]
-    return {name: entry["queries"] for name, entry in entries.items()}
+    return {name: (sorted(entry["made"]), entry["queries"]) for name, entry in entries.items()}
 
 
 def figures(report: Path) -> dict[str, tuple[float, float, float]]:
