@@ -182,7 +182,7 @@ class Bench:
 
     def summaries(self, check: Check) -> list[Summary]:
         """What was measured of the check's reranker and its baseline."""
-        found = []
+        found: list[Summary] = []
         for spec in _specs(check):
             subject = (spec.label, check.plan)
             if subject not in self._measured:
