@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.errors import counted
-from pytest_invari.options import runs_nothing
+from pytest_invari.options import runs_nothing, typed_options
 from pytest_invari.reports.results import why_failed, why_nothing
 from pytest_invari.reports.text import harmless
 from pytest_invari.session.items import CheckFailed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check, Expansion
     from pytest_invari.session.items import CheckItem
 
-__all__ = ["GATEKEEPER", "Gatekeeper", "Rerun", "Unjudged", "uphold"]
+__all__ = ["GATEKEEPER", "Gatekeeper", "Rerun", "Unjudged", "may_choose", "uphold"]
 
 GATEKEEPER = "invari-gatekeeper"
 
@@ -59,10 +59,11 @@ class Gatekeeper:
     Args:
         expansion: what the run is to judge.
         strict: whether the rule holds in this run.
+        may_choose: whether subjects of which nothing was selected are passed over all the same.
     """
 
-    def __init__(self, expansion: Expansion, strict: bool) -> None:
-        self._expansion, self._strict = expansion, strict
+    def __init__(self, expansion: Expansion, strict: bool, may_choose: bool = False) -> None:
+        self._expansion, self._strict, self._may_choose = expansion, strict, may_choose
         self._items: dict[str, Check] = {check.id: check for check in expansion.items}
         self._selected: set[str] = set()
         self._failed: set[str] = set()
@@ -72,6 +73,8 @@ class Gatekeeper:
         self._reruns: dict[str, list[Rerun]] = {}
         self.unjudged: list[Unjudged] = []
         """What was found at the end."""
+        self.passed_over: set[str] = set()
+        """The ids of those among them that this run has left out by choice, and need not answer for."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Know what is to run; the controller of pytest-xdist, which collects nothing, has the next hook."""
@@ -119,7 +122,11 @@ class Gatekeeper:
     @property
     def shown(self) -> list[Unjudged]:
         """What people are told: all of it in a run that fails for it, else only verdicts overruled."""
-        return [each for each in self.unjudged if self._strict or each.id in self._overruled]
+        return [
+            each
+            for each in self.unjudged
+            if each.id in self._overruled or (self._strict and each.id not in self.passed_over)
+        ]
 
     @property
     def grouped(self) -> list[tuple[str, str]]:
@@ -162,7 +169,7 @@ class Gatekeeper:
     @property
     def _must_fail(self) -> bool:
         """Whether the run cannot be a success for something that no failed report stands for."""
-        return bool(self._overruled - self._failed) or (self._strict and bool(self.unjudged))
+        return bool(self._overruled - self._failed) or (self._strict and bool(self.shown))
 
     def _keep_closed(self, session: pytest.Session) -> None:
         """Take a success from a run that is none, whoever has declared it."""
@@ -188,7 +195,10 @@ class Gatekeeper:
                 reason = f"none of its {count} was selected (-k, -m, --deselect, --lf or a hook)"
             else:
                 reason = "the run broke off before any of its items"
-            found.append(Unjudged(f"{suite}::[{subject}]", suite, subject, harmless(reason)))
+            each = Unjudged(f"{suite}::[{subject}]", suite, subject, harmless(reason))
+            if names and has_ended and self._may_choose:
+                self.passed_over.add(each.id)
+            found.append(each)
         return found
 
     def _why_none(self, suite: str, subject: str) -> str:
@@ -240,6 +250,20 @@ class Gatekeeper:
             pytest.TestReport(unjudged.id, location, {}, "passed", None, "teardown"),
         ]
 
+
+def may_choose(config: pytest.Config) -> bool:
+    """Whether a run that is strict by the ini file may leave subjects out: somebody has selected at a desk.
+
+    The selection is on the command line itself, strict is not, and this is no CI, by pytest's signs of one.
+    """
+    if "strict" in typed_options(config).values() or any(os.environ.get(name) for name in _CI):
+        return False
+    typed = [str(argument) for argument in config.invocation_params.args]
+    return any(argument.startswith(_SELECTS) for argument in typed)
+
+
+_CI = ("CI", "BUILD_NUMBER")
+_SELECTS = ("-k", "-m", "--deselect", "--lf", "--last-failed", "--sw", "--stepwise")
 
 # How a run ends that pytest has gone through with.
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)

@@ -16,9 +16,9 @@ import pytest
 
 from pytest_invari.baseline.book import ChangeBook
 from pytest_invari.baseline.changes import with_changes
-from pytest_invari.baseline.file import read_baseline, write_text
 from pytest_invari.baseline.gate import Gate
 from pytest_invari.baseline.items import ChangeItem
+from pytest_invari.baseline.saving import save_at_the_end
 from pytest_invari.criteria.checks import Expansion, expand, select, specs_in_ids
 from pytest_invari.criteria.suite import SUFFIX, Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError, counted
@@ -33,7 +33,7 @@ from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
-from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, uphold
+from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, may_choose, uphold
 from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_misspelt_hooks
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
@@ -118,7 +118,7 @@ class SuitePlugin:
         self._bench, self._gate = bench, gate
         self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
         self._changes = ChangeBook(expansion.changes)
-        self.gatekeeper = Gatekeeper(expansion, settings.strict)
+        self.gatekeeper = Gatekeeper(expansion, settings.strict, may_choose(config))
         self._interruption = ""
 
     def pytest_report_header(self) -> str | None:
@@ -275,22 +275,18 @@ class SuitePlugin:
         Raises:
             InvariError: the file is something else, or cannot be written.
         """
-        path = self._settings.save
-        if path is None:
-            return
-        write_at_the_end(
-            self._config,
-            "--invari-save",
-            path,
-            lambda: self._changes.merged(path) if self._changes.measured else None,
-            write_text,
-        )
-        if path.exists():
-            read_baseline(path)
+        if self._settings.save is not None:
+            save_at_the_end(self._config, self._settings.save, self._changes)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Write the section invari."""
+        """Write the section invari; a strict run that judges less than it might says so."""
         self._write_section(terminalreporter)
+        if self._settings.strict and (left := len(self.gatekeeper.passed_over)):
+            terminalreporter.write_line(
+                f"invari: this selection leaves out {counted(left, 'subject')}, which you may do at a desk; "
+                "under --invari-strict, and in CI, it fails",
+                yellow=True,
+            )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, summary: list[str]) -> None:

@@ -91,6 +91,76 @@ def test_without_the_gate_a_selection_is_the_users_business(project: Project) ->
     result.stdout.no_fnmatch_line("*UNJUDGED*")
 
 
+@pytest.fixture
+def desk(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project whose ini file has the suite and the gate, and that is no CI's."""
+    for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    project.write("pytest.ini", INI)
+    project.write("test_mine.py", "def test_good(): pass\n\ndef test_other(): pass\n")
+    return project
+
+
+LEFT = "invari: this selection leaves out 1 subject*"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", "test_good"),
+        ("-ktest_good",),
+        ("-m", "not invari", "--deselect=test_mine.py::test_other"),
+        pytest.param(("-n2", "-k", "test_good"), marks=pytest.mark.xdist),
+    ],
+    ids=" ".join,
+)
+def test_a_selection_at_a_desk_is_no_attempt_to_pass_the_gate(
+    desk: Project, options: tuple[str, ...]
+) -> None:
+    result = desk.pytest("test_mine.py", *options)
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([LEFT])
+    result.stdout.no_fnmatch_line("*UNJUDGED*")
+    assert list(unjudged(desk)) == ["small::[first_stage-tasks-K6]"]
+
+
+@pytest.mark.parametrize("variable", ["CI", "BUILD_NUMBER"])
+def test_in_ci_it_fails(desk: Project, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "1")
+    result = desk.pytest("test_mine.py", "-k", "test_good")
+    assert result.ret == FAILED
+    result.stdout.fnmatch_lines([f"UNJUDGED  {SUBJECT}*"])
+    result.stdout.no_fnmatch_line(LEFT)
+
+
+@pytest.mark.parametrize(
+    ("options", "ini", "hook"),
+    [
+        (("-k", "test_good", "--invari-strict"), "", ""),
+        ((), "addopts = -k test_good", ""),
+        ((), "", "def pytest_collection_modifyitems(items):\n    del items[2:]\n"),
+    ],
+    ids=["typed", "addopts", "hook"],
+)  # fmt: skip
+def test_what_nobody_has_typed_at_a_desk_fails(
+    desk: Project, options: tuple[str, ...], ini: str, hook: str
+) -> None:
+    desk.write("pytest.ini", INI + ini + "\n")
+    desk.write("conftest.py", hook)
+    result = desk.pytest("test_mine.py", *options)
+    assert result.ret == FAILED
+    result.stdout.fnmatch_lines([f"UNJUDGED  {SUBJECT}*"])
+
+
+def test_what_is_selected_at_a_desk_is_judged_strictly(desk: Project) -> None:
+    result = desk.pytest("-k", "gpi or test_good", "--reranker=input_order")
+    assert result.ret == FAILED
+    result = desk.pytest("-k", "gpi", "--invari-queries=8")
+    result.stdout.fnmatch_lines(["*undecided fails under --invari-strict*"])
+    assert result.ret == FAILED
+
+
 MARKS = """
 import pytest
 
@@ -231,7 +301,6 @@ def test_a_run_that_cannot_begin_keeps_its_own_status_and_says_so(project: Proje
 
 INI = """
 [pytest]
-testpaths = tests
 invari_suite = small.invari.toml
 invari_reranker = first_stage
 invari_strict = true
@@ -257,7 +326,7 @@ invari_json = r.json
     ids=" ".join,
 )
 def test_a_command_that_shows_something_judges_nothing(project: Project, options: tuple[str, ...]) -> None:
-    project.write("pytest.ini", INI)
+    project.write("pytest.ini", INI + "testpaths = tests\n")
     loud = (
         "class Loud:\n    def prepare(self): open('loaded', 'w').close()\n    def rank(self, request): pass\n"
     )
