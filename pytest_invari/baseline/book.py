@@ -45,12 +45,17 @@ class ChangeBook:
         self._changes = {change.id: change for change in changes}
         self._results: dict[str, Result] = {}
         self._entries: dict[str, Entry] = {}
+        self._unmeasured: dict[str, None] = {}
 
     def add(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
         carried = getattr(report, "invari", None)
         if carried is not None:
-            self._entries |= {name: Entry(**entry) for name, entry in carried["entries"].items()}
+            for name, entry in carried["entries"].items():
+                if entry is None:
+                    self._unmeasured[name] = None
+                else:
+                    self._entries[name] = Entry(**entry)
         change = self._changes.get(report.nodeid)
         if change is None:
             return
@@ -80,6 +85,11 @@ class ChangeBook:
     def measured(self) -> int:
         """How many entries a baseline would store."""
         return len(self._entries)
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The entries that a baseline lacks because they could not be measured."""
+        return [name for name in self._unmeasured if name not in self._entries]
 
     def merged(self, path: Path) -> dict[str, Entry]:
         """The entries of the file at *path*, where there is one, with those of this run in their places.

@@ -113,7 +113,7 @@ class Gate:
     def entries(self, check: Check) -> dict[str, Any]:
         """What a baseline stores of a measured check and of its subject's reported metrics, each once.
 
-        They are plain values that survive pytest-xdist's transport. What could not be measured is not there.
+        They are plain values that survive pytest-xdist's transport. What could not be measured is None.
         """
         found: dict[str, Any] = {}
         if not self._saves:
@@ -124,10 +124,13 @@ class Gate:
             if each.criterion.why_not_stored:
                 continue
             name, [metric] = entry_id(each), each.criterion.metrics
-            measured = None if name in self._given else self._bench.measured(each)
-            if measured is None or isinstance(measured, str):
+            if name in self._given:
                 continue
             self._given.add(name)
+            measured = self._bench.measured(each)
+            if isinstance(measured, str):
+                found[name] = None
+                continue
             made = self._made(each, measured.tasks)
             found[name] = {"made": made, "queries": values_of(measured, metric.name)}
         return found

@@ -213,7 +213,8 @@ def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, wi
     if changes.results:
         lines.append(outcome_line(changes, settings))
     if settings.save is not None:
-        lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}"))
+        lacking = f"; {len(changes.unmeasured)} could not be measured" if changes.unmeasured else ""
+        lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}{lacking}"))
     if book.subjects:
         lines.append(cost_line(book.subjects))
         if settings.records is not None:

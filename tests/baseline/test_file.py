@@ -116,6 +116,56 @@ def test_nothing_is_written_when_nothing_is_measured(gated: Gated) -> None:
     assert not gated.path.exists()
 
 
+CRASHES = """
+import pytest
+
+def broken(context, texts):
+    raise ValueError("no index")
+
+def stopped(context, texts):
+    pytest.fail("out of time")
+"""
+
+
+@pytest.mark.parametrize(
+    ("reranker", "told"),
+    [
+        ("broken", "5 of 5 metrics could not be measured, the first small::loc?*; nothing is saved"),
+        ("stopped", "nothing was measured that a baseline stores; nothing is saved"),
+    ],
+)
+def test_a_run_that_could_not_measure_ends_as_an_error_and_keeps_the_file(
+    gated: Gated, reranker: str, told: str
+) -> None:
+    gated.save()
+    before = gated.path.read_bytes()
+    gated.project.write("crashes.py", CRASHES)
+    result = gated.project.run("--invari-save=mine.json", reranker=f"crashes:{reranker}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["saved: 0 metrics in mine.json*"])
+    assert result.errlines[-1].startswith("ERROR: --invari-save=mine.json: ")
+    result.stderr.fnmatch_lines([f"ERROR: --invari-save=mine.json: {told}"])
+    assert gated.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+def test_what_one_of_two_rerankers_lacks_is_told_and_the_rest_saved(
+    gated: Gated, workers: tuple[str, ...]
+) -> None:
+    gated.project.write("crashes.py", CRASHES)
+    result = gated.run("--invari-save=mine.json", "--reranker=crashes:broken", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["saved: 5 metrics in mine.json; 5 could not be measured"])
+    result.stderr.fnmatch_lines(["ERROR: *: 5 of 10 metrics could not be measured, *; the others are saved"])
+    assert len(gated.content()["entries"]) == 5
+
+
+def test_a_criterion_that_is_not_met_is_no_such_error(gated: Gated) -> None:
+    gated.make_noise(1)
+    assert gated.run("--invari-save=mine.json").ret == pytest.ExitCode.TESTS_FAILED
+    assert len(gated.content()["entries"]) == 5
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
