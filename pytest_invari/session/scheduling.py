@@ -14,12 +14,30 @@ __all__ = ["SubjectScheduling"]
 class SubjectScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped here
     """Send all checks of a subject to one worker, so that it is loaded and measured once.
 
-    Ordinary tests of the same run are dealt out one by one.
+    Ordinary tests of the same run are dealt out one by one. A subject whose worker crashed is not given to
+    another one, which would crash as well.
     """
 
     def __init__(self, config: pytest.Config, log: Any, scopes: Mapping[str, str]) -> None:
         super().__init__(config, log)
         self._scopes = scopes
+        self._given_up: dict[str, list[str]] = {}
+
+    def remove_node(self, node: Any) -> str | None:
+        """Give up the subject that a crashed worker was at; the rest of its work goes to others."""
+        pending = [unit for unit in self.assigned_work[node].values() if not all(unit.values())]
+        left: list[str] = [name for name, done in pending[0].items() if not done] if pending else []
+        if not left or left[0] not in self._scopes:
+            crashed: str | None = super().remove_node(node)
+            return crashed
+        pending[0].update(dict.fromkeys(left, True))
+        super().remove_node(node)
+        self._given_up[left[0]] = left[1:]
+        return left[0]
+
+    def given_up_with(self, crashed: str) -> list[str]:
+        """The other checks of the subject that were left when a worker crashed at this one; told once."""
+        return self._given_up.pop(crashed, [])
 
     def _split_scope(self, nodeid: str) -> str:
         return self._scopes.get(nodeid, nodeid)

@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import sys
@@ -309,6 +310,17 @@ class SuitePlugin:
                 self.gatekeeper,
                 self._settings,
             )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: object) -> None:
+        """Fail the other checks of a subject whose worker crashed."""
+        from pytest_invari.session.scheduling import SubjectScheduling
+
+        if isinstance(sched, SubjectScheduling):
+            for name in sched.given_up_with(crashitem):
+                lost = copy.copy(report)
+                lost.nodeid, lost.longrepr = name, f"its worker crashed while running {crashitem!r}"
+                self._config.hook.pytest_runtest_logreport(report=lost)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:

@@ -437,9 +437,12 @@ def test_a_comparison_whose_worker_crashed_stays_missing(project: Project) -> No
 @pytest.mark.xdist
 def test_what_no_worker_is_left_for_is_not_judged(project: Project) -> None:
     project.write("mine_dead.py", CRASHES.format(when="True"))
-    result = gate(project, "-n1", "--max-worker-restart=0", reranker="mine_dead:rank")
+    asked = ("--reranker=mine_dead:rank", "--reranker=oracle")
+    result = project.run(
+        "--invari-strict", "--invari-json=r.json", "-n1", "--max-worker-restart=0", *asked, reranker=None
+    )
     assert result.ret != 0
-    [found] = report(project)["criteria"]
-    assert found["verdict"] == "fail"
-    assert "crashed" in found["reason"]
-    assert len(unjudged(project)) == 3
+    found = report(project)["criteria"]
+    assert [each["verdict"] for each in found] == ["fail"] * 4
+    assert all("crashed" in each["reason"] for each in found)
+    assert len(unjudged(project)) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -67,22 +68,44 @@ def test_an_undecided_check_is_undecided_in_the_controller(project: Project) -> 
     assert result.ret == 0
 
 
-def test_a_failure_stays_when_a_crashed_worker_is_replaced(project: Project) -> None:
-    project.write(
-        "mine_crash.py",
-        """
-        import os, pathlib
+CRASH = """
+import os, pathlib
 
-        def rank(context, texts):
-            mark = pathlib.Path("crashed")
-            if not mark.exists():
-                mark.write_text("")
-                os._exit(3)
-            return [float(text.split()[-1]) for text in texts]
-        """,
+def rank(context, texts):
+    with open("crashes.txt", "a") as file:
+        file.write("x")
+    os._exit(3)
+"""
+
+
+@pytest.mark.parametrize("workers", ["-n1", "-n2"])
+def test_a_subject_that_kills_its_worker_is_tried_once(project: Project, workers: str) -> None:
+    project.write("mine_crash.py", CRASH)
+    project.write(
+        "test_mine.py", "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_it(n): pass"
     )
-    result = project.run("-n2", "--invari-json=report.json", reranker="mine_crash:rank")
+    options = ("--reranker=mine_crash:rank", "--reranker=first_stage", "--invari-json=report.json")
+    result = project.run(
+        workers, *options, "--invari-strict", "--junitxml=junit.xml", "test_mine.py", reranker=None
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        ["FAIL*loc*mine_crash:rank*", "*crashed*", "criteria: 3 passed, 1 failed, 0 undecided"]
+    result.assert_outcomes(passed=4 + 6, failed=4)
+    assert (project.path / "crashes.txt").read_text() == "x"
+    report = json.loads((project.path / "report.json").read_text())
+    assert report["verdicts"] == {"pass": 4, "fail": 4, "undecided": 0}
+    assert report["unjudged"] == []
+    lost = {each["criterion"]: each["reason"] for each in report["criteria"] if each["verdict"] == "fail"}
+    at = "crashed while running 'small::loc[mine_crash:rank-tasks-K6]'"
+    assert re.fullmatch(f"nothing measured: worker 'gw\\d' {re.escape(at)}", lost.pop("loc"))
+    assert set(lost.values()) == {f"nothing measured: its worker {at}"}
+    assert "its worker crashed" in (project.path / "junit.xml").read_text()
+
+
+def test_a_crash_that_would_not_come_again_fails_the_subject_all_the_same(project: Project) -> None:
+    crash = CRASH.replace(
+        "    os._exit", "    if file.name and len(pathlib.Path(file.name).read_text()) == 1: os._exit"
     )
+    project.write("mine_crash.py", crash + "    return [float(text.split()[-1]) for text in texts]\n")
+    result = project.run("-n2", "-k", "loc", reranker="mine_crash:rank")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["FAIL*loc*mine_crash:rank*", "criteria: 0 passed, 2 failed, 0 undecided"])
