@@ -16,7 +16,7 @@ from pytest_invari.measure.blocks import Block, Member, compute, make_block
 from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
-from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.repeats import repeat_difference
@@ -305,7 +305,10 @@ class Measured:
         """
         seed = f"pairings of {self.subject.label}"
         return pairing_p_value(
-            [(block.positions, block.compared) for block in self.blocks], bucket_agreement_gap, seed
+            [(block.positions, block.compared) for block in self.blocks],
+            bucket_agreement_gap,
+            seed,
+            at_once=bucket_agreement_gaps,
         )
 
     @cached_property

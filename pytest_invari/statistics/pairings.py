@@ -10,13 +10,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_invari.metrics.arrays import Integers, PerQuery
+from pytest_invari.metrics.arrays import Floats, Integers, PerQuery
 from pytest_invari.statistics.resampling import seed_from
 
-__all__ = ["PairedStatistic", "mean_over_pairings", "pairing_p_value"]
+__all__ = ["ManyPairings", "PairedStatistic", "mean_over_pairings", "pairing_p_value"]
 
 PairedStatistic: TypeAlias = Callable[[Integers, Integers], PerQuery]
 """A metric of positions and ranks (N, M, K), such as ``ppi`` or ``bucket_agreement_gap``."""
+
+ManyPairings: TypeAlias = Callable[[Integers, Integers, NDArray[np.intp]], Floats]
+"""The values (S, N) of such a metric where the inputs are paired anew by orders (S, N, M)."""
 
 # For each block of queries, (n, M): which input order stands beside each output order.
 _Pairing: TypeAlias = list[NDArray[np.intp]]
@@ -58,6 +61,7 @@ def pairing_p_value(
     statistic: PairedStatistic,
     seed_id: str,
     pairings: int = 199,
+    at_once: ManyPairings | None = None,
 ) -> float:
     """How often chance alone brings the mean over queries to the observed one or above: a p-value.
 
@@ -69,6 +73,7 @@ def pairing_p_value(
         statistic: large where inputs matter. The mean is over the queries that have a value.
         seed_id: names what is measured; it seeds the permutations.
         pairings: S, how many random pairings of the whole data set.
+        at_once: the *statistic* of many pairings, where that is faster than one after another.
 
     Returns:
         NaN where no query has a value.
@@ -76,24 +81,34 @@ def pairing_p_value(
     _require_some(pairings)
     shapes = [(len(ranks), ranks.shape[1]) for _, ranks in blocks]
 
-    def mean(pairing: _Pairing) -> float:
-        results = [
-            statistic(_paired(positions, order), ranks).values
-            for (positions, ranks), order in zip(blocks, pairing, strict=True)
-        ]
-        values = np.concatenate(results) if results else np.empty(0)
-        return float(np.nanmean(values)) if (~np.isnan(values)).any() else math.nan
+    def means(drawn: Sequence[_Pairing]) -> list[float]:
+        values = np.concatenate(
+            [
+                (at_once or _one_by_one(statistic))(positions, ranks, np.array([each[at] for each in drawn]))
+                for at, (positions, ranks) in enumerate(blocks)
+            ]
+            or [np.empty((len(drawn), 0))],
+            axis=1,
+        )
+        return [float(np.nanmean(row)) if (~np.isnan(row)).any() else math.nan for row in values]
 
     as_observed = [np.tile(np.arange(views), (queries, 1)) for queries, views in shapes]
-    observed = mean(as_observed)
+    [observed] = means([as_observed])
     if math.isnan(observed):
         return math.nan
     if math.prod(math.factorial(views) ** queries for queries, views in shapes) <= pairings + 1:
-        reached = [_reaches(mean(pairing), observed) for pairing in _every_pairing(shapes)]
+        reached = [_reaches(mean, observed) for mean in means(list(_every_pairing(shapes)))]
     else:
-        drawn = _random_pairings(shapes, pairings, seed_id)
-        reached = [True, *(_reaches(mean(pairing), observed) for pairing in drawn)]
+        drawn = list(_random_pairings(shapes, pairings, seed_id))
+        reached = [True, *(_reaches(mean, observed) for mean in means(drawn))]
     return sum(reached) / len(reached)
+
+
+def _one_by_one(statistic: PairedStatistic) -> ManyPairings:
+    def values(positions: Integers, ranks: Integers, orders: NDArray[np.intp]) -> Floats:
+        return np.array([statistic(_paired(positions, order), ranks).values for order in orders])
+
+    return values
 
 
 def _reaches(value: float, observed: float) -> bool:

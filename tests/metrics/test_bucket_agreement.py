@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.metrics.arrays import Integers
-from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap
+from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 
 Views = list[list[int]]
 Arrays = tuple[Integers, Integers]
@@ -129,3 +129,30 @@ def test_no_queries_give_an_empty_result_and_no_buckets_are_refused() -> None:
     assert len(bucket_agreement_gap(none, none)) == 0
     with pytest.raises(ValueError, match="at least 1"):
         bucket_agreement_gap(one, one, buckets=0)
+
+
+@pytest.mark.parametrize(
+    ("views", "items", "tied"),
+    [
+        (2, 2, False),
+        (2, 5, True),
+        (3, 9, False),
+        (6, 7, True),
+        (16, 12, False),
+        (17, 12, True),
+        (1, 5, False),
+    ],
+)
+def test_many_pairings_at_once_are_what_each_is_alone(views: int, items: int, tied: bool) -> None:
+    random = np.random.default_rng(views * items)
+    positions, ranks = random.random((2, 40, views, items)).argsort(axis=-1).astype(np.int16)
+    ranks = ranks // 2 if tied else ranks
+    positions[0] = positions[0, :1]
+    orders = random.random((9, 40, views)).argsort(axis=-1)
+    found = bucket_agreement_gaps(positions, ranks, orders)
+    each = np.arange(40)[:, None]
+    alone = [bucket_agreement_gap(positions[each, order], ranks).values for order in orders]
+    assert found.shape == (9, 40)
+    np.testing.assert_allclose(found, alone, atol=1e-12)
+    assert np.isnan(found[:, 0]).all()
+    assert np.isnan(found).all() == (views < 2 or items < 3)
