@@ -1,8 +1,8 @@
 """An audit of a reranker before it is measured: a few questions that tell what it is.
 
 Does a candidate's score depend on the others? Does the same list, asked again, come back the same, alone and
-among others? Are there ties, and is a long text read to its end? The answers decide nothing; they say how
-the figures are to be read.
+among others? Does an answer hang on what was asked before? Are there ties, and is a long text read to its
+end? The answers decide nothing; they say how the figures are to be read.
 """
 
 from __future__ import annotations
@@ -44,14 +44,16 @@ class Audit:
     ``kind``: *pointwise* where candidates alone get the scores that they get in the list, *listwise* where
     they do not. ``again_alone`` and ``again_among_others`` are the shares of item pairs in another order when
     the same list is asked again, by itself or in a batch of others; ``tie_rate`` is the share of pairs with
-    equal scores; all are NaN where no answer told. ``end_of_text``: whether leaving out the last fifth of the
-    longest text, of ``longest_text`` characters, changed its score. ``labels`` says how shown labels are
-    bound, ``served_model`` what a service says it is, ``fault`` the first question's that failed.
+    equal scores; all are NaN where no answer told. ``remembers``: a list was answered as its reverse, which
+    had been asked before, and not as it is when it comes first. ``end_of_text``: whether leaving out the last
+    fifth of the longest text, of ``longest_text`` characters, changed its score. ``labels`` says how shown
+    labels are bound, ``served_model`` what a service says it is, ``fault`` the first question's that failed.
     """
 
     kind: Kind = "unknown"
     again_alone: float = math.nan
     again_among_others: float = math.nan
+    remembers: bool = False
     tie_rate: float = math.nan
     end_of_text: End = "unknown"
     longest_text: int = 0
@@ -91,6 +93,7 @@ class Audit:
             if not math.isnan(share)
         ]
         noise = f"; asked again, of pairs differ {', '.join(again)}" if again else ""
+        memory = "; it remembers: what was asked before changes an answer" if self.remembers else ""
         length = counted(self.longest_text, "character")
         ends = {
             "counts": f"the longest text ({length}) is read to its end",
@@ -102,7 +105,7 @@ class Audit:
         model = f"; served by {self.served_model}" if self.served_model else ""
         fault = f"; a question failed: {self.fault}" if self.fault else ""
         return (
-            f"{kinds[self.kind]}{noise}",
+            f"{kinds[self.kind]}{noise}{memory}",
             f"{ties}{ends[self.end_of_text]}{labels}{model}{fault}; {counted(self.calls, 'call')}",
         )
 
@@ -118,16 +121,24 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
     asker, again, batch = (_Asker(build()) for _ in range(3))
     first = [asker.ask([request])[0] for request in requests]
     alone = [again.ask([request])[0] for request in requests]
-    others = batch.ask([*requests, *map(_reversed, requests)])[: len(requests)]
+    batched = batch.ask([*requests, *map(_reversed, requests)])
+    others, turned = batched[: len(requests)], batched[len(requests) :]
     noise = max(map(_score_difference, [*first, *first], [*alone, *others]))
     longest, end = _end_of_text(asker, requests[0], first[0], noise)
     diagnostics = first[0].diagnostics
     kind = _kind(asker, requests[0], first[0], noise)
-    askers = (asker, again, batch)
+    askers = [asker, again, batch]
+    remembers = False
+    alike = {ranking.order for ranking in (first[0], alone[0], others[0], turned[0])}
+    if first[0].status != "failed" and len(alike) == 1:
+        # Either the order does not matter to it, or it remembers.
+        askers.append(_Asker(build()))
+        remembers = _remembers(askers[-1], requests[0], first[0])
     return Audit(
         kind=kind,
         again_alone=_mean(map(_changed_pairs, first, alone)),
         again_among_others=_mean(map(_changed_pairs, first, others)),
+        remembers=remembers,
         tie_rate=_mean(map(_ties, first)),
         end_of_text=end,
         longest_text=longest,
@@ -183,6 +194,15 @@ def _kind(asker: _Asker, request: Request, in_list: Ranking, noise: float) -> Ki
         if abs(score - scores[item]) > max(noise, _tolerance(scores)):
             return "listwise"
     return "pointwise"
+
+
+def _remembers(asker: _Asker, request: Request, fresh: Ranking) -> bool:
+    """Whether, asked for the reverse first, it answers the list alike, and not as a *fresh* one does."""
+    (turned,) = asker.ask([_reversed(request)])
+    if "failed" in (turned.status, fresh.status) or turned.order == fresh.order:
+        return False
+    (after,) = asker.ask([request])
+    return after.order == turned.order and _scores(after) == _scores(turned)
 
 
 def _end_of_text(asker: _Asker, request: Request, whole: Ranking, noise: float) -> tuple[int, End]:

@@ -233,6 +233,7 @@ def _audit() -> Schema:
             ),
             "again_alone": (SHARE_OR_NULL, "item pairs that the same list, asked again alone, changes"),
             "again_among_others": (SHARE_OR_NULL, "those that it changes, asked again in a batch"),
+            "remembers": (FLAG, "whether a list was answered as its reverse, which was asked before"),
             "tie_rate": (SHARE_OR_NULL, "item pairs with equal scores"),
             "end_of_text": (
                 words("counts", "ignored", "unknown"),

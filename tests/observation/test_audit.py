@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from collections.abc import Callable
 
 import pytest
@@ -132,7 +133,52 @@ def test_memory_of_a_reranker_is_not_asked() -> None:
         return made[-1]
 
     audit_reranker(build, tasks())
-    assert len({id(each) for each in made}) == 3
+    assert len({id(each) for each in made}) == 4
+
+
+class Cached:
+    """Answers as before wherever query and candidates are as before, whatever their order."""
+
+    def __init__(self, score: Score) -> None:
+        self._inner = FunctionReranker(score)
+        self._known: dict[tuple[str, frozenset[str]], Ranking] = {}
+
+    def rank(self, request: Request) -> Ranking:
+        key = request.query_id, frozenset(request.ids)
+        if key not in self._known:
+            self._known[key] = self._inner.rank(request)
+        return self._known[key]
+
+
+def first_wins(context: str, texts: list[str]) -> list[float]:
+    return [len(text) / 20 - place for place, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda: Cached(first_wins), True),
+        (lambda: FunctionReranker(first_wins), False),
+        (lambda: Cached(by_length), False),
+        (lambda: FunctionReranker(by_length), False),
+    ],
+)
+def test_a_cache_that_does_not_mind_the_order_is_found(build: Callable[[], Reranker], expected: bool) -> None:
+    found = audit_reranker(build, tasks())
+    assert found.remembers is expected
+    assert ("; it remembers" in found.lines[0]) is expected
+    assert Audit.from_plain(found.plain()) == found
+
+
+def test_noise_of_orders_is_not_taken_for_memory() -> None:
+    draw = random.Random(11)
+
+    def order(context: str, candidates: list[Candidate]) -> list[str]:
+        ids = sorted(each.id for each in candidates)
+        return ids if draw.random() < 0.8 else ids[::-1]
+
+    found = [audit_reranker(lambda: FunctionReranker(order), tasks()).remembers for _ in range(200)]
+    assert sum(found) < 8
 
 
 def test_only_the_first_queries_are_asked_about_and_calls_are_counted() -> None:
@@ -144,8 +190,9 @@ def test_only_the_first_queries_are_asked_about_and_calls_are_counted() -> None:
 
     found = audit_reranker(lambda: FunctionReranker(counting), tasks(40))
     assert found.calls == len(asked)
-    # Two lists, again, and in a batch with their reverses; two candidates alone; one list with a cut text.
-    assert len(asked) == 2 + 2 + 4 + 2 + 1
+    # Two lists, again, and in a batch with their reverses; two candidates alone; one list with a cut text;
+    # one list in reverse, which a memory would know.
+    assert len(asked) == 2 + 2 + 4 + 2 + 1 + 1
 
 
 def test_plain_values_survive_json() -> None:
@@ -161,4 +208,4 @@ def test_two_lines_for_people() -> None:
     assert first.startswith("pointwise")
     assert "0.0% alone, 0.0% among others" in first
     assert "(20 characters) is read to its end" in second
-    assert second.endswith("11 calls")
+    assert second.endswith("12 calls")
