@@ -36,7 +36,7 @@ class ChangeItem(CheckItem):
         change = self.check
         with showing_progress(self, shown=not self._bench.is_measured(change)):
             comparison = self._gate.comparison(change)
-        self._make_what_is_carried()
+            self._make_what_is_carried()
         self.comparison = comparison
         self._put_properties(_properties(change, comparison))
         message, outcome = describe_change(change, comparison), comparison.outcome

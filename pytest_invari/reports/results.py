@@ -13,6 +13,7 @@ import pytest
 from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import all_metrics, parse_metric
+from pytest_invari.progress import bar
 from pytest_invari.reports.text import figure, harmless
 
 if TYPE_CHECKING:
@@ -226,6 +227,15 @@ def summarise(
     plan, observations = measured.plan, measured.observations
     total_cost = _total_cost([seen.ranking.cost for seen in observations])
     unreported = {name for name, total in total_cost.items() if total is None}
+    figures = {}
+    what = harmless(f"judging {reranker} on {dataset}, K={plan.k}")
+    with bar(len(metrics) + 1, what, unit="figure") as progress:
+        for name in metrics:
+            is_unreported = name in unreported
+            figures[name] = _no_figure(measured, "not_reported") if is_unreported else _figure(measured, name)
+            progress.advance()
+        position_p_value = measured.position_p_value
+        progress.advance()
     return {
         "reranker": reranker,
         "dataset": dataset,
@@ -240,12 +250,9 @@ def summarise(
         },
         "total_cost": total_cost,
         **witness_costs(()),
-        "metrics": {
-            name: _no_figure(measured, "not_reported") if name in unreported else _figure(measured, name)
-            for name in metrics
-        },
+        "metrics": figures,
         "audit": None if audit is None else audit.plain(),
-        "position_p_value": measured.position_p_value,
+        "position_p_value": position_p_value,
         "regions": asdict(measured.regions),
         "analyses": {name: plain for name, (plain, _) in reported.items()},
         "tables": {name: lines for name, (_, lines) in reported.items()},

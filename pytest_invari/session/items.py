@@ -91,7 +91,7 @@ class CheckItem(pytest.Item):
         check = self.check
         with showing_progress(self, shown=not self._bench.is_measured(check)):
             judgement = self._bench.judgement(check)
-        self._make_what_is_carried()
+            self._make_what_is_carried()
         self.judgement = judgement
         self._put_properties(_properties(judgement))
         message = "\n".join([describe(check, judgement), *judgement.lines])

@@ -167,10 +167,10 @@ def test_what_could_not_be_measured_fails_and_is_not_stored(gated: Gated) -> Non
     kept = gated.path.read_bytes()
     (gated.project.path / "noise.txt").write_text("not a number")
     result = gated.run("--invari-save=mine.json", "-k", "loc")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     result = gated.compare("--invari-save=other.json")
     result.stdout.fnmatch_lines(["MISSING   loc@baseline*", "*could not convert*"])
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert gated.path.read_bytes() == kept
     assert not (gated.project.path / "other.json").exists()
 

@@ -212,6 +212,16 @@ def test_what_a_reranker_prints_is_captured_and_progress_is_shown(project: Proje
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("item", ["calls and not base", "calls and base"])
+def test_judging_is_shown_as_well(project: Project, item: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.run("--invari-save=base.json")
+    monkeypatch.setattr(progress, "NOTABLE_SECONDS", 0.0)
+    result = project.run("--invari-compare=base.json", "-k", item)
+    told = [line for line in result.errlines if line.startswith("judging ")]
+    assert len(told) == 1
+    assert re.match(r"judging first_stage on tasks, K=6: 100%.* (\d+)/\1 \[.* figure/s\]$", told[0])
+
+
 @pytest.mark.parametrize(
     "workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
 )
