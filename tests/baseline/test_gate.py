@@ -280,7 +280,7 @@ def test_a_reranker_that_cannot_say_what_it_is_is_not_stored(gated: Gated) -> No
     result = gated.project.run("--invari-save=mine.json", "-k", "calls", reranker="mine:Rank")
     result.stdout.fnmatch_lines(["nothing to store in a baseline: *fingerprint() raised*which am I?*"])
     result.stdout.fnmatch_lines(["criteria: 0 passed, 1 failed, 0 undecided"])
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert not gated.path.exists()
 
 
