@@ -163,6 +163,7 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
     if any(argument == "--invari-suite=recsys26" for argument in arguments):
         # The same command on the page's own small task file, so that no model or data is needed.
         arguments += ["--invari-dataset=longer.jsonl", "--invari-k=8", "--invari-views=3"]
+        arguments += ["--invari-queries=12"]
     if any(argument.endswith(("=independent_views", "=routing")) for argument in arguments):
         arguments += ["--invari-dataset=controlled.jsonl", "--invari-k=12"]
         arguments = [each.replace("=zero_shot", "=biased:noise=0.7") for each in arguments]
@@ -210,7 +211,7 @@ def test_the_example_of_a_ranking_can_be_read(tmp_path: Path) -> None:
     [line] = blocks(ROOT / "docs" / "replay.md", "json")
     (tmp_path / "mine.jsonl").write_text(line, encoding="utf-8")
     [read] = read_rankings(tmp_path / "mine.jsonl")
-    assert read.seen.shown == ("c", "a", "b")
+    assert read.seen.shown == ("f1", "f0", "f2")
     write_rankings(tmp_path / "again.jsonl", [read.seen])
     assert (tmp_path / "again.jsonl").read_text(encoding="utf-8") == line
 
