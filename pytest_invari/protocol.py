@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -27,6 +27,7 @@ __all__ = [
     "label_order",
     "rank_all",
     "seeded_hash",
+    "seeded_hashes",
 ]
 
 Status = Literal["ok", "partial", "repaired", "failed"]
@@ -319,12 +320,24 @@ def label_order(binding: LabelBinding, query_id: str, shown: Sequence[str]) -> t
     if binding == "position":
         return tuple(shown)
     view = seeded_hash(*shown).hex() if binding == "redrawn" else ""
-    return tuple(sorted(shown, key=lambda item: seeded_hash("label", query_id, view, item)))
+    return tuple(sorted(shown, key=seeded_hashes("label", query_id, view)))
 
 
 def seeded_hash(*parts: object) -> bytes:
     """A hash of the parts that is the same in every process, on every machine and Python version."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
+
+
+def seeded_hashes(*parts: object) -> Callable[[object], bytes]:
+    """From one more part to the :func:`seeded_hash` of all, in less time where the others stay the same."""
+    begun = hashlib.sha256(f"{json.dumps(parts, ensure_ascii=True)[:-1]}{', ' if parts else ''}".encode())
+
+    def of(last: object) -> bytes:
+        whole = begun.copy()
+        whole.update(f"{json.dumps(last, ensure_ascii=True)}]".encode())
+        return whole.digest()
+
+    return of
 
 
 def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:

@@ -25,6 +25,7 @@ from pytest_invari.protocol import (
     Reranker,
     rank_all,
     seeded_hash,
+    seeded_hashes,
 )
 
 
@@ -278,3 +279,9 @@ def test_hashes_are_the_same_in_every_process() -> None:
     environment = os.environ | {"PYTHONHASHSEED": "12"}
     shown = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
     assert shown.stdout.decode().strip() == seeded_hash("é", 1, "x").hex()[:12] == expected
+
+
+@pytest.mark.parametrize("parts", [(), ("view", 0, "q\u00e9\n", 3), (["a"], None, 0.5)])
+@pytest.mark.parametrize("last", ["", "a, b]", '"\u2028', 7, ("a", 1)])
+def test_a_hash_of_which_only_the_last_part_changes_is_the_same(parts: Any, last: Any) -> None:
+    assert seeded_hashes(*parts)(last) == seeded_hash(*parts, last)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.protocol import seeded_hash
+from pytest_invari.protocol import seeded_hashes
 
 __all__ = [
     "CANONICAL",
@@ -49,7 +49,7 @@ def shuffled(ids: Sequence[str], *seed: object) -> tuple[str, ...]:
     Each id is sorted by a hash of (seed, id). No library's generator is involved, so the order is
     the same on every machine, and for every version of Python and NumPy.
     """
-    return tuple(sorted(ids, key=lambda item: seeded_hash(*seed, item)))
+    return tuple(sorted(ids, key=seeded_hashes(*seed)))
 
 
 def sample_views(
