@@ -383,9 +383,9 @@ UNUSED = """
 """
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2", "--dist=loadfile"), marks=pytest.mark.xdist)])
 def test_a_study_that_nothing_is_asked_of_is_told(own: Own, workers: tuple[str, ...]) -> None:
-    result = own.run(UNUSED, *workers, "--dist=loadfile", "-p", "xdist")
+    result = own.run(UNUSED, *workers)
     result.assert_outcomes(passed=5, xfailed=1, warnings=1)
     result.stdout.fnmatch_lines(
         [
