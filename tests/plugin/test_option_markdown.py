@@ -93,10 +93,9 @@ def test_it_tells_verdicts_measurements_and_how_it_was_made(project: Project, wo
     assert "- `loc_vs_baseline` of `random-tasks-K6`: random is itself the baseline" in text
     assert measured[0] == ["metric", "random"]
     assert "measured: 1 subject, 160 rankings, 160 calls" in text
-    command = ["--invari-suite=small.invari.toml", "--reranker=random", "--invari-markdown=report.md"]
-    assert text.endswith(
-        f"```text\npytest {' '.join([*QUIETLY, *command, '--invari-seed=3', *workers, '--invari-no-audit'])}\n```\n"
-    )
+    chosen = ["--invari-suite=small.invari.toml", "--reranker=random", "--invari-markdown=report.md"]
+    command = " ".join([*QUIETLY, *chosen, "--invari-seed=3", *workers, "--invari-no-audit"])
+    assert text.endswith(f"```text\npytest {command}\n```\n")
     assert kinds(text) <= OURS | TEXT
 
 
