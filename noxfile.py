@@ -25,9 +25,7 @@ INDEPENDENT = ("analyses", "criteria", "option_html", "option_selfcheck", "suite
 SMOKE = (
     "tests/api",
     "tests/plugin/test_collection.py",
-    "tests/plugin/test_junit.py",
     "tests/plugin/test_outcomes.py",
-    "tests/plugin/test_unused.py",
     "tests/plugin/test_xdist.py",
     "tests/testing/test_fixture.py",
 )

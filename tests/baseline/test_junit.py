@@ -37,7 +37,7 @@ def cases(gated: Gated, *options: str) -> dict[str, tuple[str, str, dict[str, st
     return found
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_each_outcome_has_its_state(gated: Gated, workers: tuple[str, ...]) -> None:
     content = gated.save()
     del content["entries"]["small::hr@2[mine:rank-tasks-K6]"]

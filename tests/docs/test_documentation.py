@@ -164,6 +164,8 @@ def measures_and_reports(project: pytest.Pytester, command: str, arguments: list
         # The same command on the page's own small task file, so that no model or data is needed.
         arguments += ["--invari-dataset=longer.jsonl", "--invari-k=8", "--invari-views=3"]
         arguments += ["--invari-queries=12"]
+        if not any(argument.startswith("--invari-baseline") for argument in arguments):
+            arguments += ["--invari-baseline=first_stage"]
     if any(argument.endswith(("=independent_views", "=routing")) for argument in arguments):
         arguments += ["--invari-dataset=controlled.jsonl", "--invari-k=12"]
         arguments = [each.replace("=zero_shot", "=biased:noise=0.7") for each in arguments]

@@ -111,7 +111,7 @@ def test_records_and_workers_give_the_same_report(project: Project, suite: str) 
 
     live = found("--invari-records=records")
     assert found("--invari-records=records", "--invari-replay") == live
-    assert found("--invari-records=records", "-n2") == live
+    assert found("--invari-records=records", "-n1") == live
 
 
 @pytest.mark.usefixtures("lists")

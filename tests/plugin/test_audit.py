@@ -108,5 +108,5 @@ def test_a_question_that_fails_is_told_and_fails_nothing(project: Project) -> No
 
 @pytest.mark.xdist
 def test_workers_bring_it_along(project: Project) -> None:
-    run(project, "-n", "2")
+    run(project, "-n", "1")
     assert audit(project)["kind"] == "pointwise"

@@ -216,7 +216,7 @@ def pytest_invari_more(config):
 """
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_what_witnesses_took_is_told(project: Project, workers: tuple[str, ...]) -> None:
     write_conftest(project, TWICE)
     again = WITNESS.replace("order", "again")
@@ -656,7 +656,7 @@ def test_both_kinds_work_under_xdist(project: Project) -> None:
     write_conftest(project, HEAD, "dict(stable_head=stable_head)")
     write_suite(project, own(), WITNESS)
     here = entries(project, "--reranker=sound")
-    spread = entries(project, "--reranker=sound", "-n2")
+    spread = entries(project, "--reranker=sound", "-n1")
     assert {name: (each["id"], each["text"], each["details"]) for name, each in here.items()} == {
         name: (each["id"], each["text"], each["details"]) for name, each in spread.items()
     }

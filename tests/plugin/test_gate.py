@@ -36,7 +36,7 @@ def test_everything_judged_is_a_success(project: Project) -> None:
     [
         ("-k", "test_good"),
         ("-m", "not invari"),
-        pytest.param(("-m", "not invari", "-n2"), marks=pytest.mark.xdist),
+        pytest.param(("-m", "not invari", "-n1"), marks=pytest.mark.xdist),
         ("--deselect", "small::"),
     ],
     ids=["k", "m", "workers", "deselect"],
@@ -69,7 +69,7 @@ def test_lf_that_leaves_a_subject_out_fails(project: Project) -> None:
     assert json.loads((project.path / ".pytest_cache/v/cache/lastfailed").read_text()) == {}
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_some_criteria_of_each_subject_are_a_selection(project: Project, workers: tuple[str, ...]) -> None:
     assert gate(project, "--reranker=oracle", "-k", "loc and not baseline", *workers).ret == 0
 
@@ -110,7 +110,7 @@ LEFT = "invari: this selection leaves out 1 subject*"
         ("-k", "test_good"),
         ("-ktest_good",),
         ("-m", "not invari", "--deselect=test_mine.py::test_other"),
-        pytest.param(("-n2", "-k", "test_good"), marks=pytest.mark.xdist),
+        pytest.param(("-n1", "-k", "test_good"), marks=pytest.mark.xdist),
     ],
     ids=" ".join,
 )
@@ -184,7 +184,7 @@ def pytest_runtest_{phase}(item):
         (MARKS.format(mark="skip(reason='too slow')"), ()),
         (MARKS.format(mark="xfail(run=False, reason='too slow')"), ()),
         (SKIPS.format(phase="setup", outcome="skip"), ()),
-        pytest.param(SKIPS.format(phase="setup", outcome="skip"), ("-n2",), marks=pytest.mark.xdist),
+        pytest.param(SKIPS.format(phase="setup", outcome="skip"), ("-n1",), marks=pytest.mark.xdist),
         (SKIPS.format(phase="call", outcome="xfail"), ()),
     ],
     ids=["skip", "notrun", "setup", "workers", "call"],
@@ -213,7 +213,7 @@ def test_an_expected_failure_fails_under_the_gate_alone(project: Project) -> Non
 
 @pytest.mark.parametrize(
     ("change", "workers"),
-    [("del items[1:]", ()), pytest.param("items.clear()", ("-n2",), marks=pytest.mark.xdist)],
+    [("del items[1:]", ()), pytest.param("items.clear()", ("-n1",), marks=pytest.mark.xdist)],
 )
 def test_items_that_a_conftest_drops_are_a_selection_while_one_is_left(
     project: Project, change: str, workers: tuple[str, ...]
@@ -235,7 +235,7 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--invari-strict",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+    "options", [(), ("--invari-strict",), pytest.param(("-n1",), marks=pytest.mark.xdist)]
 )
 @pytest.mark.parametrize(
     "change",
@@ -253,7 +253,7 @@ def test_a_failing_verdict_stays_a_failure_whatever_a_hook_says(
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--invari-strict",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+    "options", [(), ("--invari-strict",), pytest.param(("-n1",), marks=pytest.mark.xdist)]
 )
 def test_nor_can_it_be_changed_on_its_way(project: Project, options: tuple[str, ...]) -> None:
     project.write(
@@ -279,7 +279,7 @@ EMPTIES = "def pytest_runtest_protocol(item):\n    if 'gpi' in item.name: item.r
 
 @pytest.mark.parametrize(
     ("hook", "workers"),
-    [(TAKES_OVER, ()), pytest.param(TAKES_OVER, ("-n2",), marks=pytest.mark.xdist), (EMPTIES, ())],
+    [(TAKES_OVER, ()), pytest.param(TAKES_OVER, ("-n1",), marks=pytest.mark.xdist), (EMPTIES, ())],
     ids=["a", "b", "c"],
 )
 def test_an_item_that_judged_nothing_fails(project: Project, hook: str, workers: tuple[str, ...]) -> None:
@@ -390,7 +390,7 @@ def test_a_suite_without_criteria_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("-x",), ("--maxfail=1",), pytest.param(("-x", "-n2"), marks=pytest.mark.xdist)]
+    "options", [("-x",), ("--maxfail=1",), pytest.param(("-x", "-n1"), marks=pytest.mark.xdist)]
 )
 def test_what_a_stop_leaves_is_told_in_one_entry(project: Project, options: tuple[str, ...]) -> None:
     result = gate(project, *options, reranker="input_order")
@@ -427,7 +427,7 @@ def test_a_comparison_whose_worker_crashed_stays_missing(project: Project) -> No
     assert project.run("--invari-save=base.json", *chosen, reranker=None).ret == 0
     project.write("armed", "")
     asked = ("--invari-compare=base.json", "-k", "calls and baseline", "--reranker=mine_once:rank")
-    result = project.run("-n2", "--invari-strict", "--invari-json=r.json", *asked, reranker=None)
+    result = project.run("-n1", "--invari-strict", "--invari-json=r.json", *asked, reranker=None)
     assert result.ret == FAILED
     [found] = report(project)["changes"]
     assert found["outcome"] == "missing"

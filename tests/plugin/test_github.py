@@ -47,7 +47,7 @@ def read(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_report_and_annotations_come_once(project: Project, summary: Path, workers: Sequence[str]) -> None:
     summary.write_text("What an earlier command said.\n", encoding="utf-8")
     result = project.run("--invari-markdown=report.md", *workers, reranker="input_order")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_cases_carry_their_figures_and_reasons(project: Project, workers: tuple[str, ...]) -> None:
     project.write_suite("open", loc="at_least = 0.001", gpi="at_most = 0.1")
     project.pytest("open.invari.toml", "--reranker=random", "--junitxml=junit.xml", *workers)

@@ -39,7 +39,7 @@ def test_k_views_and_queries_replace_the_profiles(project: Project) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [(), pytest.param(("-n2",), marks=pytest.mark.xdist), ("--invari-replay",)],
+    [(), pytest.param(("-n1",), marks=pytest.mark.xdist), ("--invari-replay",)],
     ids=["alone", "workers", "replay"],
 )
 def test_the_header_says_where_a_data_set_has_fewer_queries(project: Project, more: tuple[str, ...]) -> None:

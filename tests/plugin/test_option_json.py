@@ -70,7 +70,7 @@ def test_subjects_are_the_reranker_and_its_baseline(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("-p", "no:terminal"), ("-q",), pytest.param(("-n2",), marks=pytest.mark.xdist)]
+    "options", [("-p", "no:terminal"), ("-q",), pytest.param(("-n1",), marks=pytest.mark.xdist)]
 )
 def test_it_is_written_however_the_run_goes(project: Project, options: tuple[str, ...]) -> None:
     assert len(report(project, *options)["criteria"]) == 4
@@ -136,7 +136,7 @@ def rank(context, texts):
 """
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_a_write_that_fails_at_the_end_leaves_the_summary_and_is_told_after_it(
     project: Project, workers: tuple[str, ...]
 ) -> None:

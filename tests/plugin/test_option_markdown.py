@@ -78,7 +78,7 @@ def report(project: Project, *arguments: str, reranker: str = "random") -> str:
     return (project.path / "report.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_it_tells_verdicts_measurements_and_how_it_was_made(project: Project, workers: Sequence[str]) -> None:
     text = report(project, "--invari-seed=3", *workers)
     assert text.startswith("## invari: 1 passed, 2 failed, 0 undecided\n")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_undecided_fails_and_stays_called_undecided(project: Project, workers: tuple[str, ...]) -> None:
     project.write_suite("open", loc="at_least = 0.001")
     result = project.pytest(

@@ -88,7 +88,7 @@ def test_a_suite_without_a_reranker_says_so_and_lists_them(project: Project) -> 
 
 @pytest.mark.xdist
 def test_the_error_comes_from_the_controller_before_workers_start(project: Project) -> None:
-    result = project.run("-n2", reranker="sg")
+    result = project.run("-n1", reranker="sg")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.no_fnmatch_line("*workers*")
 

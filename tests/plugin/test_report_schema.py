@@ -73,7 +73,7 @@ def test_every_key_is_explained_and_nothing_else_is_let_in(name: str) -> None:
             assert len(value["description"]) > 4, (key, inner)
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_plain_failing_undecided_and_left_out(project: Project, workers: tuple[str, ...]) -> None:
     arguments = ("--invari-json=report.json", "--reranker=random", *workers)
     project.run(*arguments, reranker="input_order")

@@ -49,7 +49,7 @@ def test_every_line_fits_the_terminal(
 @pytest.mark.xdist
 def test_the_section_fits_where_workers_ran(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert max(map(len, section(project.run("-n2")))) <= 60
+    assert max(map(len, section(project.run("-n1")))) <= 60
 
 
 def test_the_table_has_the_papers_metrics_and_the_cost(project: Project) -> None:
@@ -223,7 +223,7 @@ def test_judging_is_shown_as_well(project: Project, item: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
+    "workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)], ids=["alone", "workers"]
 )
 def test_what_a_reranker_prints_stands_in_the_report_of_the_item_that_measured(
     project: Project, workers: tuple[str, ...]

@@ -166,7 +166,7 @@ HEEDED = [
 ]
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 def test_what_only_the_fixture_heeds_is_told_at_the_end_where_no_test_uses_it(
     project: Project, workers: tuple[str, ...]
 ) -> None:

