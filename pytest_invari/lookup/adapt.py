@@ -174,7 +174,7 @@ def _may_be_meant_to_rank(
     target: object, parameters: list[inspect.Parameter], options: Mapping[str, OptionValue]
 ) -> bool:
     """Whether a function was taken for a factory, though nothing says that it is one."""
-    if isinstance(target, type):
+    if isinstance(target, type) or any(parameter.name == "build" for parameter in parameters):
         return False
     open_ended = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     return open_ended or any(p.name not in options and p.name != "build" for p in _required(parameters))

@@ -35,6 +35,8 @@ _ROUNDING = 1e-6
 # What is cut from the end of the longest text, to see whether it was read.
 _CUT = 0.2
 _SHORTEST_TO_CUT = 10
+# Where the same question gets other scores, a difference this many times as large is more than noise.
+_CLEAR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
     batched = batch.ask([*requests, *map(_reversed, requests)])
     others, turned = batched[: len(requests)], batched[len(requests) :]
     noise = max(map(_score_difference, [*first, *first], [*alone, *others]))
-    longest, end = _end_of_text(asker, requests[0], first[0], noise)
+    longest, end = _end_of_text(asker, tasks, requests[0], first[0], noise)
     diagnostics = first[0].diagnostics
     kind = _kind(asker, requests[0], first[0], noise)
     askers = [asker, again, batch]
@@ -191,8 +193,8 @@ def _kind(asker: _Asker, request: Request, in_list: Ranking, noise: float) -> Ki
         score = _scores(alone).get(item)
         if score is None:
             return "unknown"
-        if abs(score - scores[item]) > max(noise, _tolerance(scores)):
-            return "listwise"
+        if (differs := _differs(score, scores[item], noise, _tolerance(scores))) is not False:
+            return "listwise" if differs else "unknown"
     return "pointwise"
 
 
@@ -205,12 +207,23 @@ def _remembers(asker: _Asker, request: Request, fresh: Ranking) -> bool:
     return after.order == turned.order and _scores(after) == _scores(turned)
 
 
-def _end_of_text(asker: _Asker, request: Request, whole: Ranking, noise: float) -> tuple[int, End]:
-    """Whether the score of the longest text changes when its end is cut off."""
-    longest = max(request.candidates, key=lambda each: (len(each.text), each.id))
+def _end_of_text(
+    asker: _Asker, tasks: Sequence[Task], request: Request, whole: Ranking, noise: float
+) -> tuple[int, End]:
+    """Whether the score of the longest text of all lists changes when its end is cut off.
+
+    *request* and *whole* are a list that was asked about; it is asked about another where that has the text.
+    """
+    holder = max(tasks, key=lambda task: max((len(each.text) for each in task.candidates), default=0))
+    longest = max(holder.candidates, key=lambda each: (len(each.text), each.id))
     length = len(longest.text)
+    if length < _SHORTEST_TO_CUT or not _scores(whole):
+        return length, "unknown"
+    if holder.query_id != request.query_id:
+        request = _request(holder)
+        (whole,) = asker.ask([request])
     before = _scores(whole)
-    if length < _SHORTEST_TO_CUT or not before:
+    if not before:
         return length, "unknown"
     text = longest.text[: length - max(1, int(_CUT * length))]
     shortened = tuple(
@@ -220,8 +233,8 @@ def _end_of_text(asker: _Asker, request: Request, whole: Ranking, noise: float) 
     after = _scores(cut)
     if not after:
         return length, "unknown"
-    changed = abs(after[longest.id] - before[longest.id]) > max(noise, _tolerance(before))
-    return length, "counts" if changed else "ignored"
+    differs = _differs(after[longest.id], before[longest.id], noise, _tolerance(before))
+    return length, "unknown" if differs is None else "counts" if differs else "ignored"
 
 
 def _scores(ranking: Ranking) -> dict[str, float]:
@@ -229,6 +242,14 @@ def _scores(ranking: Ranking) -> dict[str, float]:
     if ranking.status == "failed" or ranking.scores is None:
         return {}
     return dict(zip(ranking.order, ranking.scores, strict=True))
+
+
+def _differs(one: float, other: float, noise: float, tolerance: float) -> bool | None:
+    """Whether two scores differ by more than chance; None where noise hides it."""
+    difference = abs(one - other)
+    if noise <= tolerance:
+        return difference > tolerance
+    return True if difference > _CLEAR * noise else None
 
 
 def _tolerance(scores: Mapping[str, float]) -> float:

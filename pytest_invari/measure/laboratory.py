@@ -260,8 +260,8 @@ class Laboratory:
                 repeats += ranked(
                     again, tasks, repeated[suffix], description=f"{what}, again", batch_size=batch
                 )
-        if record is not None and record.contradicted:
-            warnings.warn(_ranked_twice(record), InvariRecordsWarning, stacklevel=2)
+        if record is not None:
+            _warn_of_disagreements(record)
         return observations, repeats
 
     def _make_audit(
@@ -287,6 +287,7 @@ class Laboratory:
         if self._audits and (audit := record.audit()) is not None:
             self._audited[key] = audit
         kept = record.read(strict=True)
+        _warn_of_disagreements(record)
         views = self._imported(plan, tasks, kept) if record.is_imported else self._sampled(plan, tasks)
         repeats = [
             seen
@@ -354,12 +355,14 @@ class Laboratory:
         return blind_ids(reranker, label=spec.label)
 
 
-def _ranked_twice(record: Record) -> str:
-    views = counted(len(record.contradicted), "view")
-    return (
-        f"{record.path}: several runs at once have ranked {views} and do not agree; the first answer is "
-        "kept, which may be another run's"
-    )
+def _warn_of_disagreements(record: Record) -> None:
+    if found := record.disagreements:
+        warnings.warn(
+            f"{record.path}: several runs at once have ranked {counted(len(found), 'view')} and do not "
+            "agree; the first answer is kept, which may be another run's",
+            InvariRecordsWarning,
+            stacklevel=3,
+        )
 
 
 def _lists(plan: Plan) -> _Lists:

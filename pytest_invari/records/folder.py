@@ -31,6 +31,7 @@ MANIFEST = "manifest.json"
 TASKS = "tasks.parquet"
 VIEWS = "views"
 AUDIT = "audit.json"
+DISAGREEMENTS = "disagreements.json"
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")
 # What a manifest cannot say of rankings that were made elsewhere.
@@ -187,8 +188,8 @@ class Record:
 
     They lie in small Parquet files with names of their own, each written whole or not at all, and
     several processes may write at once. A view that is in two files (a process ended while merging
-    them, or two ranked it at once) counts once: the first that did not fail. ``contradicted`` holds the
-    views that were found twice with different answers.
+    them, or two ranked it at once) counts once: the first that did not fail. Which views were there twice
+    with different answers is kept, since merging leaves one of them.
     """
 
     def __init__(self, path: Path, manifest: Manifest, subject: Subject) -> None:
@@ -196,7 +197,7 @@ class Record:
         self.manifest = manifest
         self.subject = subject
         self._written: list[Path] = []
-        self.contradicted: set[Key] = set()
+        self._contradicted: set[Key] = set()
 
     @property
     def is_imported(self) -> bool:
@@ -214,6 +215,24 @@ class Record:
             return
         with atomic_file(self.path / MANIFEST) as temporary:
             temporary.write_text(self.manifest.to_json(), encoding="utf-8")
+
+    @property
+    def disagreements(self) -> set[Key]:
+        """Query and view of what runs that ranked at once did not agree on, as far as it was read or merged.
+
+        Raises:
+            InvariError: the file is damaged.
+        """
+        path = self.path / DISAGREEMENTS
+        if not path.is_file():
+            return set(self._contradicted)
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            return self._contradicted | {(str(query_id), str(view)) for query_id, view in known}
+        except (OSError, ValueError, TypeError) as error:
+            raise InvariError(
+                f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); remove it"
+            ) from None
 
     def audit(self) -> Audit | None:
         """What the reranker's audit told, where one was made.
@@ -320,7 +339,7 @@ class Record:
                 if known is not None and (unlike := _unlike(known, seen)):
                     if strict:
                         raise InvariError(_contradiction(unlike, places[seen.key], seen, path))
-                    self.contradicted.add(seen.key)
+                    self._contradicted.add(seen.key)
                 if _replaces(seen, known):
                     kept[seen.key] = seen
                     places[seen.key] = path
@@ -329,6 +348,11 @@ class Record:
     def _merge(self, parts: Iterable[Path]) -> None:
         kept, read = self._gather(parts)
         self._write(list(kept.values()))
+        if self._contradicted:
+            with atomic_file(self.path / DISAGREEMENTS) as temporary:
+                temporary.write_text(
+                    json.dumps(sorted(self.disagreements), indent=1) + "\n", encoding="utf-8"
+                )
         _flush_folder(self.path / VIEWS)
         for path in read:
             path.unlink(missing_ok=True)

@@ -74,6 +74,20 @@ def test_whether_a_long_text_is_read_to_its_end(score: Score, expected: str) -> 
     assert found.longest_text == max(map(len, TEXTS))
 
 
+def test_the_longest_text_of_all_lists_is_the_one_that_is_cut() -> None:
+    long = Candidate("long", "Alien " * 40)
+    other = Task("q9", Context("space"), (Candidate("short", "Heat"), long))
+    asked: list[int] = []
+
+    def first_twenty(context: str, texts: list[str]) -> list[float]:
+        asked.append(len(texts))
+        return [float(sum(map(ord, text[:20]))) for text in texts]
+
+    found = audit_reranker(lambda: FunctionReranker(first_twenty), [*tasks(), other])
+    assert (found.longest_text, found.end_of_text) == (len(long.text), "ignored")
+    assert asked.count(2) == 2
+
+
 def test_an_answer_that_changes_when_asked_again_is_noise() -> None:
     clock = itertools.count()
 
@@ -84,6 +98,8 @@ def test_an_answer_that_changes_when_asked_again_is_noise() -> None:
     found = audited(changing)
     assert found.again_alone > 0
     assert found.again_among_others > 0
+    # What noise hides is not said: every text is scored by itself here, and read whole.
+    assert (found.kind, found.end_of_text) == ("unknown", "unknown")
 
 
 class Batched:

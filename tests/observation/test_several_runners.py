@@ -104,7 +104,18 @@ def test_runners_that_do_not_agree_are_told(tmp_path: Path) -> None:
     warned = [text for _, text in told if "InvariRecordsWarning" in text]
     assert warned
     assert all("several runs at once have ranked" in text for text in warned)
-    assert len(record_in(tmp_path).read()) == QUERIES * VIEWS
+    record = record_in(tmp_path)
+    assert len(record.read()) == QUERIES * VIEWS
+    # Merged, there is one answer a view, and yet a replay says that it is one of several.
+    record.compact()
+    replay = RUN[: RUN.index("spec, plan")].replace('Path("records"))', 'Path("records"), replay=True)')
+    replay += (
+        f'laboratory.measure(RerankerSpec.parse("shop:RERANKER"), Plan("films.jsonl", 5, None, {VIEWS}))'
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", replay], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "several runs at once have ranked" in done.stderr
 
 
 def test_one_run_after_another_disagrees_with_nobody(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ ELEMENTS = {
     *("svg", "desc", "g", "defs", "path", "use", "text", "clippath", "rect"),
 }
 """All that the template and the pictures are made of: a title adds none."""
-SECTIONS = ["verdicts", "figures", "exposure", "lengths", "fresh-views", "plane", "queries"]
+SECTIONS = ["verdicts", "figures", "exposure", "lengths", "fresh-views", "plane", "queries", "audits"]
 
 
 def test_every_section_is_there_and_the_contents_lead_to_it(page: Page) -> None:

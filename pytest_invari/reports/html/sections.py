@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pytest_invari.reports.html import exposure, forest, freshness, lengths, plane, unstable
+from pytest_invari.reports.html import audits, exposure, forest, freshness, lengths, plane, unstable
 
 if TYPE_CHECKING:
     from pytest_invari.reports.html.page import Page
@@ -24,5 +24,6 @@ def sections(page: Page) -> Iterator[Section]:
         freshness.section(subjects),
         plane.section(subjects),
         unstable.section(subjects),
+        audits.section(subjects),
     )
     yield from (each for each in found if each is not None)

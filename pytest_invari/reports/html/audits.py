@@ -1,0 +1,35 @@
+"""What a few questions told of each reranker before it ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_invari.measure.audit import Audit
+from pytest_invari.reports.html.parts import Section, Table
+from pytest_invari.reports.results import Summary
+from pytest_invari.reports.text import harmless, printable
+
+__all__ = ["section"]
+
+_TEXT = (
+    "Before it ranked, each reranker was asked a few questions about the first lists. The answers decide "
+    "nothing; they say how the figures are to be read."
+)
+
+
+def section(subjects: Sequence[Summary]) -> Section | None:
+    """The section of the page; None where no reranker was audited."""
+    rows = [
+        (
+            printable(each["reranker"]),
+            printable(each["dataset"]),
+            str(each["k"]),
+            *map(harmless, Audit.from_plain(each["audit"]).lines),
+        )
+        for each in subjects
+        if each["audit"]
+    ]
+    if not rows:
+        return None
+    headings = ("reranker", "data set", "list length", "what it is", "ties, texts, and what it took")
+    return Section("audits", "What each reranker is", _TEXT, tables=[Table("Audits", headings, rows)])
