@@ -122,13 +122,17 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
         return Audit()
     asker, again, batch = (_Asker(build()) for _ in range(3))
     first = [asker.ask([request])[0] for request in requests]
+    # Noise may come of a state that each reranker begins anew with.
+    repeated = asker.ask(requests[:1])
     alone = [again.ask([request])[0] for request in requests]
     batched = batch.ask([*requests, *map(_reversed, requests)])
     others, turned = batched[: len(requests)], batched[len(requests) :]
-    noise = max(map(_score_difference, [*first, *first], [*alone, *others]))
+    asked_again = [*zip(first, alone, strict=True), (first[0], repeated[0])]
+    changes = [_changed_pairs(*pair) for pair in (*asked_again, *zip(first, others, strict=True))]
+    noise = max(_score_difference(*pair) for pair in (*asked_again, *zip(first, others, strict=True)))
     longest, end = _end_of_text(asker, tasks, requests[0], first[0], noise)
     diagnostics = first[0].diagnostics
-    kind = _kind(asker, requests[0], first[0], noise)
+    kind = _kind(asker, requests[0], first[0], noise, is_steady=not any(changes))
     askers = [asker, again, batch]
     remembers = False
     alike = {ranking.order for ranking in (first[0], alone[0], others[0], turned[0])}
@@ -138,8 +142,8 @@ def audit_reranker(build: Callable[[], Reranker], tasks: Sequence[Task]) -> Audi
         remembers = _remembers(askers[-1], requests[0], first[0])
     return Audit(
         kind=kind,
-        again_alone=_mean(map(_changed_pairs, first, alone)),
-        again_among_others=_mean(map(_changed_pairs, first, others)),
+        again_alone=_mean(changes[: len(asked_again)]),
+        again_among_others=_mean(changes[len(asked_again) :]),
         remembers=remembers,
         tie_rate=_mean(map(_ties, first)),
         end_of_text=end,
@@ -179,15 +183,15 @@ def _reversed(request: Request) -> Request:
     return request.select(reversed(request.ids))
 
 
-def _kind(asker: _Asker, request: Request, in_list: Ranking, noise: float) -> Kind:
-    """The best and the worst candidate, alone and in the list."""
+def _kind(asker: _Asker, request: Request, in_list: Ranking, noise: float, *, is_steady: bool) -> Kind:
+    """The best and the worst candidate, alone and in the list; what is not steady turns round by chance."""
     if in_list.status == "failed":
         return "unknown"
     best, worst = in_list.order[0], in_list.order[-1]
     scores = _scores(in_list)
     if not scores:
         (pair,) = asker.ask([request.select((best, worst))])
-        return "listwise" if pair.order[:1] == (worst,) else "unknown"
+        return "listwise" if is_steady and pair.order[:1] == (worst,) else "unknown"
     for item in (best, worst):
         (alone,) = asker.ask([request.select((item,))])
         score = _scores(alone).get(item)

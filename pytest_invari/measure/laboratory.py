@@ -269,13 +269,13 @@ class Laboratory:
     ) -> None:
         """Take the audit from the records, or make one, unless all rankings are there without one."""
         key = _shown(spec, plan)
-        kept = record.audit() if record is not None else None
+        kept = record.notes.audit() if record is not None else None
         if kept is None and (record is None or keys - record.read().keys()):
             with bar(1, f"audit of {what}", unit="audit", show=self._show) as progress:
                 kept = audit_reranker(lambda: self._build(spec, plan), self.tasks(plan).tasks)
                 progress.advance()
             if record is not None and not kept.was_away:
-                record.keep_audit(kept)
+                record.notes.keep_audit(kept)
         if kept is not None:
             self._audited[key] = kept
 
@@ -284,7 +284,7 @@ class Laboratory:
         if key not in self._replayed:
             self._replayed[key] = self._find(spec, plan)
         record, tasks = self._replayed[key]
-        if self._audits and (audit := record.audit()) is not None:
+        if self._audits and (audit := record.notes.audit()) is not None:
             self._audited[key] = audit
         kept = record.read(strict=True)
         _warn_of_disagreements(record)

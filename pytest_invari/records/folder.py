@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import re
 import secrets
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.cache import atomic_file, why_unwritable
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.audit import Audit
 from pytest_invari.measure.observe import Key, Observation
 from pytest_invari.measure.views import described
 from pytest_invari.records.manifest import Manifest, Scalar, differences
+from pytest_invari.records.notes import Notes
 from pytest_invari.records.rows import read_observations, write_observations
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ __all__ = ["Record", "RecordFolder"]
 MANIFEST = "manifest.json"
 TASKS = "tasks.parquet"
 VIEWS = "views"
-AUDIT = "audit.json"
-DISAGREEMENTS = "disagreements.json"
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")
 # What a manifest cannot say of rankings that were made elsewhere.
@@ -197,6 +194,7 @@ class Record:
         self.manifest = manifest
         self.subject = subject
         self._written: list[Path] = []
+        self.notes = Notes(path)
         self._contradicted: set[Key] = set()
 
     @property
@@ -223,37 +221,7 @@ class Record:
         Raises:
             InvariError: the file is damaged.
         """
-        path = self.path / DISAGREEMENTS
-        if not path.is_file():
-            return set(self._contradicted)
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-            return self._contradicted | {(str(query_id), str(view)) for query_id, view in known}
-        except (OSError, ValueError, TypeError) as error:
-            raise InvariError(
-                f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); remove it"
-            ) from None
-
-    def audit(self) -> Audit | None:
-        """What the reranker's audit told, where one was made.
-
-        Raises:
-            InvariError: the file is damaged.
-        """
-        path = self.path / AUDIT
-        if not path.is_file():
-            return None
-        try:
-            return Audit.from_plain(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise InvariError(
-                f"{path}: no audit can be read from it ({' '.join(str(error).split())[:200]}); remove it"
-            ) from None
-
-    def keep_audit(self, audit: Audit) -> None:
-        """Keep what the reranker's audit told."""
-        with atomic_file(self.path / AUDIT) as temporary:
-            temporary.write_text(json.dumps(audit.plain(), indent=1) + "\n", encoding="utf-8")
+        return self._contradicted | self.notes.disagreements()
 
     def tasks(self) -> TaskSet:
         """The tasks that were ranked, from the copy beside the observations.
@@ -349,10 +317,7 @@ class Record:
         kept, read = self._gather(parts)
         self._write(list(kept.values()))
         if self._contradicted:
-            with atomic_file(self.path / DISAGREEMENTS) as temporary:
-                temporary.write_text(
-                    json.dumps(sorted(self.disagreements), indent=1) + "\n", encoding="utf-8"
-                )
+            self.notes.keep_disagreements(self.disagreements)
         _flush_folder(self.path / VIEWS)
         for path in read:
             path.unlink(missing_ok=True)

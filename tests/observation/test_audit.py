@@ -74,6 +74,32 @@ def test_whether_a_long_text_is_read_to_its_end(score: Score, expected: str) -> 
     assert found.longest_text == max(map(len, TEXTS))
 
 
+class Drawing:
+    """Draws its scores, and each one made anew draws the same."""
+
+    def __init__(self) -> None:
+        self._draw = random.Random(0)
+
+    def rank(self, request: Request) -> Ranking:
+        return Ranking.from_scores(request, {each: self._draw.random() for each in request.ids})
+
+
+def test_noise_that_begins_anew_with_each_reranker_is_noise() -> None:
+    found = audit_reranker(Drawing, tasks())
+    assert found.again_alone > 0
+    assert (found.kind, found.end_of_text) == ("unknown", "unknown")
+
+
+def test_an_order_that_turns_round_by_chance_is_not_called_listwise() -> None:
+    turn = itertools.count()
+
+    def order(context: str, candidates: list[Candidate]) -> list[str]:
+        ids = sorted(each.id for each in candidates)
+        return ids if next(turn) % 2 else ids[::-1]
+
+    assert audit_reranker(lambda: FunctionReranker(order), tasks()).kind == "unknown"
+
+
 def test_the_longest_text_of_all_lists_is_the_one_that_is_cut() -> None:
     long = Candidate("long", "Alien " * 40)
     other = Task("q9", Context("space"), (Candidate("short", "Heat"), long))
@@ -206,9 +232,9 @@ def test_only_the_first_queries_are_asked_about_and_calls_are_counted() -> None:
 
     found = audit_reranker(lambda: FunctionReranker(counting), tasks(40))
     assert found.calls == len(asked)
-    # Two lists, again, and in a batch with their reverses; two candidates alone; one list with a cut text;
-    # one list in reverse, which a memory would know.
-    assert len(asked) == 2 + 2 + 4 + 2 + 1 + 1
+    # Two lists, the first again, both of a new reranker, and in a batch with their reverses; two candidates
+    # alone; one list with a cut text; one list in reverse, which a memory would know.
+    assert len(asked) == 2 + 1 + 2 + 4 + 2 + 1 + 1
 
 
 def test_plain_values_survive_json() -> None:
@@ -224,4 +250,4 @@ def test_two_lines_for_people() -> None:
     assert first.startswith("pointwise")
     assert "0.0% alone, 0.0% among others" in first
     assert "(20 characters) is read to its end" in second
-    assert second.endswith("12 calls")
+    assert second.endswith("13 calls")

@@ -18,9 +18,9 @@ def rank(context, texts):
         file.write(f"{len(texts)} ")
     return [float(len(text)) + float(text[-1]) for text in texts]
 """
-# Two lists, each again, both in a batch with their reverses, two candidates alone, and a list in reverse. The
-# texts are too short for one whose end is cut off.
-QUESTIONS = 2 + 2 + 4 + 2 + 1
+# Two lists, the first again, each of a new reranker, both in a batch with their reverses, two candidates
+# alone, and a list in reverse. The texts are too short for one whose end is cut off.
+QUESTIONS = 2 + 1 + 2 + 4 + 2 + 1
 
 
 def run(project: Project, *arguments: str, reranker: str = "mine_counted:rank") -> pytest.RunResult:

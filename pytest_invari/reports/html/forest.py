@@ -96,9 +96,9 @@ def _null(summary: Summary, name: str) -> float:
     if metric.family == "ppi":
         return float(summary["metrics"].get("ppi_null", {}).get("estimate", math.nan))
     if metric.family.startswith("exposure_deviation"):
-        largest, mean = expected_deviation(
-            metric.k or 0, summary["k"], summary["pictures"]["exposure"]["views"]
-        )
+        # Of all views that the figure pools; the picture leaves the data set's own order out.
+        views = summary["rankings"] - summary["failures"]
+        largest, mean = expected_deviation(metric.k or 0, summary["k"], views)
         return mean if metric.family.endswith("mean") else largest
     return _NULLS.get(metric.family, math.nan)
 
