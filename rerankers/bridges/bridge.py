@@ -52,9 +52,13 @@ class Bridge(ABC):
         if ready is not None:
             self.library = ready
 
-    @abstractmethod
     def load(self) -> Any:
-        """What the library needs to answer, made once."""
+        """What the library needs to answer, made once; a bridge that is always handed a ready one has none.
+
+        Raises:
+            InvariError: it cannot be made.
+        """
+        raise InvariError(f"{self.package}: nothing to load; hand a reranker over that is made already")
 
     @abstractmethod
     def answer(self, query: str, texts: list[str]) -> Answer:

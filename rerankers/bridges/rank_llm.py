@@ -19,10 +19,6 @@ class RankLLM(Bridge):
     package = "rank-llm"
     module = "rank_llm"
 
-    def load(self) -> Any:
-        """There is nothing to load: a reranker of this library is made by its user."""
-        raise NotImplementedError
-
     def answer(self, query: str, texts: list[str]) -> Answer:
         """The order that the library returns, with what its calls took."""
         from rank_llm.data import Candidate, Query, Request
