@@ -36,6 +36,12 @@ OTHER_PLUGINS = (
 )
 ALONE = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
 
+# Nor does it speak to the service that runs the tests, or print longer lines or colours because of it.
+SURROUNDINGS = (
+    *("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"),
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS"),
+)
+
 
 @pytest.fixture(autouse=True)
 def _alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,5 +49,5 @@ def _alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         # Made first, because it forgets the variable.
         request.getfixturevalue("pytester")
     monkeypatch.setenv("PYTEST_ADDOPTS", ALONE)
-    # Nor does it speak to the service that runs the tests.
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    for name in SURROUNDINGS:
+        monkeypatch.delenv(name, raising=False)
