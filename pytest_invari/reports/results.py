@@ -53,6 +53,9 @@ STANDING = (
 TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
 COSTS = ("calls", "depth", *TOKENS, "seconds")
 
+MOST_QUERIES = 100_000
+"""The most queries that a report says would decide; estimates beyond are in the JSON report alone."""
+
 Summary = Mapping[str, Any]
 """What was measured of one subject: the JSON report's ``subjects[]`` entry."""
 
@@ -198,8 +201,7 @@ def _wording(
     remarks = [judgement.reason] if judgement.reason else []
     # That the least number of queries is wanted has been said by the reason.
     if judgement.n_needed is not None and judgement.n_needed != min_queries:
-        whose = " with a value" if judgement.undefined else ""
-        remarks.append(f"about {judgement.n_needed:,} queries{whose} would decide")
+        remarks.append(_queries_to_decide(judgement.n_needed, bool(judgement.undefined)))
     elif judgement.verdict == "undecided" and judgement.is_measured and not judgement.reason:
         remarks.append("the figure lies on the bound, so more queries may not decide")
     distance = abs(judgement.bound)
@@ -209,6 +211,14 @@ def _wording(
             f"{distance:g} is asked for"
         )
     return Wording(shown, criterion.demand(k, baseline), tuple(remarks))
+
+
+def _queries_to_decide(needed: int, has_undefined: bool) -> str:
+    """How many queries would decide; a number that no data set has is no advice, and only its size is told."""
+    queries = "queries with a value" if has_undefined else "queries"
+    if needed > MOST_QUERIES:
+        return f"more than {MOST_QUERIES:,} {queries} would be needed to decide"
+    return f"about {needed:,} {queries} would decide"
 
 
 def summarise(

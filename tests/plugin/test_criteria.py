@@ -24,6 +24,7 @@ from pytest_invari.criteria.criterion import (
     with_multiplicity,
 )
 from pytest_invari.metrics import parse_metric
+from pytest_invari.reports.results import verdict_line
 from pytest_invari.statistics import Interval, bootstrap_mean, seeded_resamples
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "g20_gate_decisions.json").read_text())
@@ -141,6 +142,24 @@ def test_too_few_queries_decide_nothing_and_say_how_many_would() -> None:
 def test_too_few_queries_want_more_than_the_least_number_when_the_interval_is_wide() -> None:
     # n' = 20 · (2.8 · 0.1 / 0.05)²
     assert judged(criterion(), interval(0.5, 0.9, n=20, error=0.1)).n_needed == 628
+
+
+@pytest.mark.parametrize(
+    ("error", "undefined", "words"),
+    [
+        (0.1, 0, "more than 100,000 queries would be needed to decide"),
+        (0.005, 0, "about 78,400 queries would decide"),
+        (0.1, 1, "more than 100,000 queries with a value would be needed to decide"),
+    ],
+)
+def test_a_number_of_queries_that_nobody_has_is_told_by_its_size(
+    error: float, undefined: int, words: str
+) -> None:
+    asked = criterion(value=0.7005)
+    found = judged(asked, interval(0.6, 0.8, n=100, undefined=undefined, error=error))
+    line = verdict_line(asked, found, k=10, baseline="", min_queries=30)
+    assert line.endswith(f"; {words}")
+    assert found.n_needed == round(100 * (2.8 * error / 0.0005) ** 2)
 
 
 def test_one_query_has_no_interval() -> None:
