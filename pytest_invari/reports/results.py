@@ -214,7 +214,7 @@ def _wording(
 
 
 def _queries_to_decide(needed: int, has_undefined: bool) -> str:
-    """How many queries would decide; a number that no data set has is no advice, and only its size is told."""
+    """How many queries would decide; of a number that no data set has, only the size is told."""
     queries = "queries with a value" if has_undefined else "queries"
     if needed > MOST_QUERIES:
         return f"more than {MOST_QUERIES:,} {queries} would be needed to decide"
