@@ -25,6 +25,7 @@ __all__ = [
     "Measurements",
     "audits",
     "cost_line",
+    "failed_views",
     "grouped_left_out",
     "measurements",
     "outcome_line",
@@ -159,6 +160,11 @@ def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
             first, second = Audit.from_plain(summary["audit"]).lines
             found.append((harmless(f"audit of {whose}: {first}"), harmless(f"  {second}")))
     return found
+
+
+def failed_views(summary: Summary) -> str:
+    """How many rankings a subject's figures had to do without; empty where none failed."""
+    return f"{summary['failures']} of {summary['rankings']} views failed" if summary["failures"] else ""
 
 
 def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ def test_the_page_is_the_same_with_workers(project: Project) -> None:
 
 CARRIED = """
 import json
+import re
 
 def pytest_runtest_logreport(report):
     if hasattr(report, "invari"):
@@ -123,3 +125,31 @@ def test_comparisons_with_a_baseline_have_a_table_and_panels_of_their_own(projec
     assert text.count("up to 0.01 worse is no regression") == 4
     assert "no query&#39;s value has changed" in text
     assert "<strong>LOC minus the stored baseline&#39;s</strong>" in text
+
+
+FLAKY = """
+def rank(context, texts):
+    if texts[0].endswith("0"):
+        raise RuntimeError("busy")
+    return [float(text.split()[-1]) for text in texts]
+"""
+
+
+def test_failed_views_are_told_at_each_figure_of_their_subject(project: Project) -> None:
+    project.write("mine_flaky.py", FLAKY)
+    text = made(project, "--invari-json=report.json", reranker="mine_flaky:rank")
+    report = json.loads((project.path / "report.json").read_text(encoding="utf-8"))
+    [flaky] = report["subjects"]
+    assert 0 < flaky["failures"] < flaky["rankings"] == 160
+    note = f"{flaky['failures']} of 160 views failed"
+    # Of every figure, and of the difference from the baseline.
+    panels = len(re.findall(r'<title id="forest[0-9]+-title">', text))
+    assert text.count(f">{note}</text>") == panels > 10
+    rows = re.findall(r'<th scope="row">mine_flaky:rank, tasks, lists of 6</th><td>([^<]*)</td>', text)
+    assert len(rows) == panels
+    assert all(row.endswith(f"{note})") for row in rows)
+    assert "By the suite&#39;s on_failure" in text
+
+
+def test_nothing_is_said_of_failed_views_where_none_failed(project: Project) -> None:
+    assert "views failed" not in made(project)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.criterion import MetricCriterion
@@ -12,8 +12,8 @@ from pytest_invari.reports.html.canvas import drawing
 from pytest_invari.reports.html.exposure import expected_deviation
 from pytest_invari.reports.html.intervals import Bound, Panel, Row, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Section
-from pytest_invari.reports.results import COSTS, Result, Summary
-from pytest_invari.reports.rows import row_name
+from pytest_invari.reports.results import COSTS, Result, SubjectKey, Summary
+from pytest_invari.reports.rows import failed_views, row_name
 from pytest_invari.reports.text import harmless, printable
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ _TEXT = (
     "criterion's bound, open to the side where the interval must lie. A hollow diamond is the null, which is "
     "what the metric would be if there were nothing to find: PPI without an effect of position, the exposure "
     "deviation that chance alone makes, 0 for differences and gaps, and for LOC that of random rankings."
+)
+_FAILED = (
+    "Where views failed, the row says how many. By the suite's on_failure, the figure leaves out their "
+    "queries (strict) or the views (drop), or has random orders in their place (random)."
 )
 # What these are when there is nothing to find. Others have no such value, or one that varies.
 _NULLS = {
@@ -46,15 +50,17 @@ def section(page: Page) -> Section | None:
         return None
     with drawing():
         pictures = [draw_panel(each, f"forest{number}") for number, each in enumerate(found, 1)]
-    return Section("figures", "Every figure", _TEXT, pictures, [panel_table(each) for each in found])
+    text = f"{_TEXT} {_FAILED}" if any(row.notes for each in found for row in each.rows) else _TEXT
+    return Section("figures", "Every figure", text, pictures, [panel_table(each) for each in found])
 
 
 def panels(page: Page) -> Iterator[Panel]:
     """Metrics as the tables have them, then differences from rerankers and from stored baselines."""
     subjects = page.book.subjects
+    known = {(each["reranker"], each["dataset"], each["k"]): each for each in subjects}
     yield from _metrics(subjects, page.book.results)
-    yield from _of_results(page.book.results)
-    yield from _of_changes(page.changes.results)
+    yield from _of_results(page.book.results, known)
+    yield from _of_changes(page.changes.results, known)
 
 
 def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator[Panel]:
@@ -88,6 +94,7 @@ def _measured(summary: Summary, name: str, bounds: tuple[Bound, ...]) -> Row:
         bounds,
         _null(summary, name),
         reason=printable(value["reason"] or ""),
+        notes=_notes(summary),
     )
 
 
@@ -103,7 +110,7 @@ def _null(summary: Summary, name: str) -> float:
     return _NULLS.get(metric.family, math.nan)
 
 
-def _of_results(results: Sequence[Result]) -> Iterator[Panel]:
+def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
     """Criteria whose figure stands in no table of metrics: differences, and findings of analyses."""
     found: dict[tuple[str, str, bool], list[Row]] = {}
     for result in results:
@@ -117,6 +124,7 @@ def _of_results(results: Sequence[Result]) -> Iterator[Panel]:
             title, null = metric.name, _NULLS.get(metric.family, math.nan)
         else:
             continue
+        lists = check.shown_dataset, check.plan.k
         row = Row(
             _group(check.shown_dataset, check.plan.k),
             printable(check.shown_reranker),
@@ -127,12 +135,15 @@ def _of_results(results: Sequence[Result]) -> Iterator[Panel]:
             (Bound(criterion.limit(check.plan.k).side, judgement.bound),),
             null,
             reason="" if judgement.is_measured else harmless(judgement.reason),
+            notes=_notes(
+                known.get((check.shown_reranker, *lists)), known.get((check.shown_baseline, *lists))
+            ),
         )
         found.setdefault((printable(title), *_about(metric)), []).append(row)
     yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
 
 
-def _of_changes(results: Sequence[ChangeResult]) -> Iterator[Panel]:
+def _of_changes(results: Sequence[ChangeResult], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
     found: dict[tuple[str, str, bool], list[Row]] = {}
     for result in results:
         change, comparison, metric = result.change, result.comparison, result.change.criterion.metric
@@ -148,10 +159,17 @@ def _of_changes(results: Sequence[ChangeResult]) -> Iterator[Panel]:
             (bound,),
             0.0,
             reason=harmless(comparison.reason),
+            notes=_notes(known.get((change.shown_reranker, change.shown_dataset, change.plan.k))),
         )
         title = f"{row_name(metric.name)} minus the stored baseline's"
         found.setdefault((title, *_about(metric)), []).append(row)
     yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
+
+
+def _notes(own: Summary | None, other: Summary | None = None) -> tuple[str, ...]:
+    """How many views failed of a reranker, and of the one that it is compared with."""
+    failed = [failed_views(each) if each else "" for each in (own, other)]
+    return tuple(f"{whose}{text}" for whose, text in zip(("", "the other's: "), failed, strict=True) if text)
 
 
 def _about(metric: Metric) -> tuple[str, bool]:

@@ -34,7 +34,8 @@ class Bound:
 class Row:
     """One estimate. ``null`` is what it would be if there were nothing to find, and ``spread`` its interval.
 
-    ``group`` is what rows that stand together have in common. ``reason`` says why there is no estimate.
+    ``group`` is what rows that stand together have in common. ``reason`` says why there is no estimate, and
+    ``notes`` what must be known of one, each in a line of its own.
     """
 
     group: str
@@ -47,12 +48,18 @@ class Row:
     null: float = math.nan
     spread: tuple[float, float] = (math.nan, math.nan)
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> list[float]:
         """All that has to find room on the scale."""
         found = [self.estimate, self.low, self.high, self.null, *self.spread]
         return [each for each in (*found, *(bound.value for bound in self.bounds)) if math.isfinite(each)]
+
+    @property
+    def height(self) -> int:
+        """What the row takes in its picture."""
+        return _ROW + _WORDS * len(self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ def draw_panel(panel: Panel, name: str) -> Picture:
 
     grouped = len({row.group for row in panel.rows}) > 1
     headings = len(_groups(panel.rows)) if grouped else 0
-    plot = headings * _HEADING + len(panel.rows) * _ROW
+    plot = headings * _HEADING + sum(row.height for row in panel.rows)
     height = plot + _AXIS
     drawn = Figure((WIDTH / 72, height / 72))
     axes = drawn.add_axes((_MARGIN / WIDTH, _AXIS / height, 1 - 2 * _MARGIN / WIDTH, plot / height))
@@ -90,7 +97,7 @@ def draw_panel(panel: Panel, name: str) -> Picture:
             top += _HEADING
         for row in rows:
             _draw_row(axes, row, top, panel.counted)
-            top += _ROW
+            top += row.height
     return picture(drawn, name, panel.title, _description(panel), panel.caption)
 
 
@@ -124,6 +131,9 @@ def _draw_row(axes: Any, row: Row, top: float, counted: bool) -> None:
     _words(axes, 0, top + _WORDS / 2 + 1, short(row.name, _LABEL_LENGTH))
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted).rpartition(" n=")[0]
     _words(axes, 1, top + _WORDS / 2 + 1, shown or "undefined")
+    for note in row.notes:
+        top += _WORDS
+        _words(axes, 0, top + _WORDS / 2 + 1, note)
     middle = top + _WORDS + 8
     if not math.isnan(row.spread[0]):
         axes.fill_between(row.spread, middle - 5, middle + 5, color=BAND, alpha=0.4, linewidth=0)
@@ -167,7 +177,8 @@ def _full_name(row: Row) -> str:
 
 def _figure(row: Row, counted: bool) -> str:
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted)
-    return f"{shown} ({row.reason})" if row.reason else shown
+    remarks = "; ".join(filter(None, (row.reason, *row.notes)))
+    return f"{shown} ({remarks})" if remarks else shown
 
 
 def _null_text(row: Row, counted: bool) -> str:

@@ -1,0 +1,28 @@
+"""The forest plot: what stands beside a figure in its picture and in its table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pytest_invari.reports.html.canvas import drawing
+from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
+
+
+def drawn_words(panel: Panel) -> list[str]:
+    with drawing():
+        return re.findall(r"<text[^>]*>([^<]*)</text>", draw_panel(panel, "one").svg)
+
+
+@pytest.mark.parametrize("notes", [(), ("3 of 40 views failed",), ("first", "second")])
+def test_what_must_be_known_of_a_figure_stands_in_the_picture_and_in_the_table(
+    notes: tuple[str, ...],
+) -> None:
+    rows = [Row("films", "a", 0.5, 0.4, 0.6, 8, notes=notes), Row("films", "b", 0.5, 0.4, 0.6, 10)]
+    panel = Panel("LOC", "higher is better", rows)
+    words = drawn_words(panel)
+    assert words[words.index("a") + 2 : words.index("b")] == list(notes)
+    own, other = panel_table(panel).rows
+    assert own[1] == "0.500 [0.400, 0.600] n=8" + (f" ({'; '.join(notes)})" if notes else "")
+    assert other[1] == "0.500 [0.400, 0.600] n=10"
