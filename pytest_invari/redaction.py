@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Iterator
 
 __all__ = ["HIDDEN", "is_secret_name", "without_secrets"]
 
@@ -33,7 +34,8 @@ _COOKIE = re.compile(rf"(cookie['\"]?\s*:\s*['\"]?){_PAIR}(?:;\s*{_PAIR})*", re.
 # "Basic Instinct" is a film, and no credentials in base64 are one plain word.
 _PLAIN_WORD = r"(?-i:[A-Za-z][a-z]*)(?![\w~+/=-])"
 _BEARER = re.compile(rf"\b(bearer|basic(?!\s+{_PLAIN_WORD}))\s+[\w.~+/=-]{{8,}}", re.IGNORECASE)
-_USER_INFORMATION = re.compile(r"(\w+://)[^\s/@]+@")
+# A password may hold what must not stand there unescaped: "@", and "/" too, unless it is a port that ends there.
+_USER_INFORMATION = re.compile(r"(\w+://)(?:[^\s/?#]+|[^\s/?#:]+:(?!\d*(?:\W|$))\S*)@")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -49,11 +51,17 @@ def without_secrets(text: str) -> str:
     part of an address, and the values of environment variables whose name says that they are secret.
     A colon is left alone where a sentence of plain words follows.
     """
-    for name, value in os.environ.items():
-        is_secret = is_secret_name(name) or _ENVIRONMENT_NAME.search(name) is not None
-        if is_secret and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, HIDDEN)
+    # The longest first: one may be a part of another.
+    for value in sorted(_secret_variables(), key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
     text = _USER_INFORMATION.sub(rf"\1{HIDDEN}@", text)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
     text = _COOKIE.sub(rf"\1{HIDDEN}", text)
     return _ASSIGNMENT.sub(rf"\1\2{HIDDEN}", text)
+
+
+def _secret_variables() -> Iterator[str]:
+    for name, value in os.environ.items():
+        is_secret = is_secret_name(name) or _ENVIRONMENT_NAME.search(name) is not None
+        if is_secret and len(value.strip()) >= _SHORTEST_SECRET:
+            yield value.strip()

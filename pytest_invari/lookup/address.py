@@ -15,6 +15,8 @@ __all__ = ["NO_VARIABLE", "is_address", "is_variable", "read_address"]
 NO_VARIABLE = "option 'key_env' must be the name of an environment variable that holds the key, not the key"
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://")
+# Of an address that is the whole meaning of these; an option of a reranker may be called so.
+_KEYS = frozenset({"key", "auth", "bearer", "pass", "pwd"})
 _FORMS = "http+SHAPE://HOST, https+SHAPE://HOST or chat://HOST?model=NAME"
 
 
@@ -48,10 +50,10 @@ def read_address(text: str) -> tuple[str, Mapping[str, OptionValue]]:
     if shape != "chat":
         options["shape"] = shape
     for name, value in pairs:
-        if is_secret_name(name):
+        if is_secret_name(name) or name.casefold() in _KEYS:
             raise InvariError(
-                f"reranker {without_secrets(text)!r}: a key must not stand in an address, which ids and "
-                "reports show; give it by key_env=NAME, an environment variable, or by key_file=PATH"
+                f"reranker {without_secrets(f'{scheme}://{place}')!r}: a key must not stand in an address, "
+                "which ids and reports show; give it by key_env=NAME, an environment variable, or by key_file=PATH"
             )
         if name == "key_env" and not is_variable(value):
             # Whoever mistakes it for the key's own place has one there.

@@ -13,6 +13,8 @@ from pytest_invari.lookup.address import NO_VARIABLE, is_variable
 
 __all__ = ["Address", "Key"]
 
+_NO_ADDRESS = "option 'url' must be an address such as http://localhost:8000"
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -31,10 +33,11 @@ class Address:
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise InvariError(f"option 'url': not an address ({error})") from None
+        except ValueError:
+            # Its message repeats what stands before the host, or in the port's place.
+            raise InvariError(_NO_ADDRESS) from None
         if parts.scheme not in ("http", "https") or not host:
-            raise InvariError("option 'url' must be an address such as http://localhost:8000")
+            raise InvariError(_NO_ADDRESS)
         if parts.username is not None or parts.password is not None:
             raise InvariError(
                 "option 'url' holds a user or a password, which would stand in ids and reports; give the key "

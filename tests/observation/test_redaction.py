@@ -39,6 +39,11 @@ def test_names_that_only_look_like_it_are_not(name: str) -> None:
         ("http:api_key=abc,select=2", "http:api_key=(hidden),select=2"),
         ("{'api_key': 'abc', 'k': 3}", "{'api_key': '(hidden)', 'k': 3}"),
         ("https://me:pw@host/x?token=abc&k=3", "https://(hidden)@host/x?token=(hidden)&k=3"),
+        ("http+tei://me:p@w@host/x is away", "http+tei://(hidden)@host/x is away"),
+        ("https://me:p/w@host", "https://(hidden)@host"),
+        ("https://me:p?w@host", "https://(hidden)@host"),
+        ("chat://host:8000?model=m@v1", "chat://host:8000?model=m@v1"),
+        ("http://host:8000/@me/x, me@host", "http://host:8000/@me/x, me@host"),
         ("header Authorization: Bearer abcdefghijk", "header Authorization: (hidden)"),
         ("{'Authorization': 'Basic abc'}", "{'Authorization': '(hidden)'}"),
         ("Authorization: Bearer abcdefg", "Authorization: (hidden)"),
@@ -85,3 +90,9 @@ def test_values_of_secret_environment_variables_are_hidden(monkeypatch: pytest.M
     monkeypatch.setenv("FAVOURITE_FILM", "The Apartment")
     text = "co-12345678 abc The Apartment"
     assert without_secrets(text) == "(hidden) abc The Apartment"
+
+
+def test_a_secret_that_begins_with_another_is_hidden_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COHERE_KEY", "co-12345678")
+    monkeypatch.setenv("JINA_KEY", "co-12345678-and-more\n")
+    assert without_secrets("co-12345678-and-more co-12345678") == "(hidden) (hidden)"

@@ -178,9 +178,12 @@ def test_a_services_usual_key_goes_to_its_own_address_alone(
         ("ftp+tei://h", r"is not of the form http\+SHAPE://HOST"),
         ("http://h", r"is not of the form http\+SHAPE://HOST"),
         ("http+tei://", "option 'url' must be an address such as"),
-        ("http+tei://h:port", "option 'url': not an address"),
+        ("http+tei://h:port", "option 'url' must be an address such as"),
         ("http+tei://user:word@h", "a key|user or a password"),
         ("http+tei://h?api_key=abc", "a key must not stand in an address"),
+        ("http+tei://h?key=abc", "a key must not stand in an address"),
+        ("http+tei://h?timeout=3&auth=abc", "a key must not stand in an address"),
+        ("http+tei://user:word@h\u2100st", "option 'url' must be an address such as"),
         (
             "http+tei://h?key_env=sk-abc-1",
             "reranker http\\+tei://h: option 'key_env' must be the name of an env",
