@@ -26,3 +26,9 @@ def test_what_must_be_known_of_a_figure_stands_in_the_picture_and_in_the_table(
     own, other = panel_table(panel).rows
     assert own[1] == "0.500 [0.400, 0.600] n=8" + (f" ({'; '.join(notes)})" if notes else "")
     assert other[1] == "0.500 [0.400, 0.600] n=10"
+
+
+@pytest.mark.parametrize("groups", [("films, lists of 10",), ("films, lists of 10", "films, lists of 25")])
+def test_the_lists_are_named_however_few_there_are(groups: tuple[str, ...]) -> None:
+    words = drawn_words(Panel("LOC", "higher is better", [Row(group, "a", 0.5) for group in groups]))
+    assert [word for word in words if word.startswith("films")] == list(groups)

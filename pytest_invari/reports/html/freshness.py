@@ -127,7 +127,7 @@ def _analysis(summary: Summary) -> Analysis:
 
 
 def _subject(summary: Summary) -> str:
-    return printable(f"{summary['reranker']}, {summary['dataset']}")
+    return printable(f"{summary['reranker']}, {summary['dataset']}, lists of {summary['k']}")
 
 
 def _number(value: float | None) -> float:

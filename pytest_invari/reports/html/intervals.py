@@ -77,9 +77,7 @@ def draw_panel(panel: Panel, name: str) -> Picture:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    grouped = len({row.group for row in panel.rows}) > 1
-    headings = len(_groups(panel.rows)) if grouped else 0
-    plot = headings * _HEADING + sum(row.height for row in panel.rows)
+    plot = len(_groups(panel.rows)) * _HEADING + sum(row.height for row in panel.rows)
     height = plot + _AXIS
     drawn = Figure((WIDTH / 72, height / 72))
     axes = drawn.add_axes((_MARGIN / WIDTH, _AXIS / height, 1 - 2 * _MARGIN / WIDTH, plot / height))
@@ -92,9 +90,8 @@ def draw_panel(panel: Panel, name: str) -> Picture:
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10), integer=whole))
     top = 0.0
     for group, rows in _groups(panel.rows).items():
-        if grouped:
-            _words(axes, 0, top + _HEADING / 2, short(group, 46), weight="bold")
-            top += _HEADING
+        _words(axes, 0, top + _HEADING / 2, short(group, 46), weight="bold")
+        top += _HEADING
         for row in rows:
             _draw_row(axes, row, top, panel.counted)
             top += row.height

@@ -88,7 +88,7 @@ def routing_planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
             for point in found
         ]
         if points:
-            title = printable(f"routing of {each['reranker']}, {each['dataset']}")
+            title = printable(f"routing of {each['reranker']}, {each['dataset']}, lists of {each['k']}")
             yield Plane(title, (("L_F", False), ("NDCG@10", True)), points, joined=True)
 
 
