@@ -53,7 +53,8 @@ def read_address(text: str) -> tuple[str, Mapping[str, OptionValue]]:
         if is_secret_name(name) or name.casefold() in _KEYS:
             raise InvariError(
                 f"reranker {without_secrets(f'{scheme}://{place}')!r}: a key must not stand in an address, "
-                "which ids and reports show; give it by key_env=NAME, an environment variable, or by key_file=PATH"
+                "which ids and reports show; give it by key_env=NAME, an environment variable, or by "
+                "key_file=PATH"
             )
         if name == "key_env" and not is_variable(value):
             # Whoever mistakes it for the key's own place has one there.
