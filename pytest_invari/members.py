@@ -10,14 +10,35 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
-from pytest_invari.usercode import shortened, user_code
+from pytest_invari.usercode import refuse_async, shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.protocol import Reranker
 
-__all__ = ["batch_size_of", "calls_of", "check_reranker", "fingerprint_of", "prepare_reranker", "source_of"]
+__all__ = [
+    "batch_size_of",
+    "calls_of",
+    "check_reranker",
+    "fingerprint_of",
+    "prepare_reranker",
+    "refuse_async_members",
+    "source_of",
+]
 
 _ABSENT = object()
+_FUNCTIONS = ("rank", "rank_many", "check", "prepare", "expected_calls", "fingerprint")
+
+
+def refuse_async_members(reranker: Reranker, who: str) -> None:
+    """Refuse a reranker whose answers would have to be awaited.
+
+    Raises:
+        InvariError: a member is async; *who* opens the message.
+    """
+    for name in _FUNCTIONS:
+        # Static, because a property or __getattr__ is the user's code.
+        member = inspect.getattr_static(reranker, name, None)
+        refuse_async(member, f"{who}: {type(reranker).__qualname__}.{name}")
 
 
 def check_reranker(reranker: Reranker, who: str = "") -> None:
@@ -100,7 +121,12 @@ def _call(
     what = f"{type(reranker).__qualname__}.{name}({', '.join(map(str, arguments))})"
     with user_code(what, who):
         member: Any = getattr(reranker, name, _ABSENT)
-        return _ABSENT if member is _ABSENT else read(what, member(*arguments))
+        if member is _ABSENT:
+            return _ABSENT
+        answer = member(*arguments)
+        if fault := unawaited(answer):
+            raise InvariError(f"{what} {fault}")
+        return read(what, answer)
 
 
 def _mapping(what: str, value: object) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.usercode import is_fault, one_line, shortened, told
+from pytest_invari.usercode import is_fault, one_line, shortened, told, unawaited
 
 __all__ = [
     "Candidate",
@@ -344,7 +344,7 @@ def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking
     many = getattr(reranker, "rank_many", None)
     if many is not None and requests:
         try:
-            rankings = list(many(requests))
+            rankings = _as_list(many(requests))
         except BaseException as error:
             if not is_fault(error):
                 raise
@@ -356,6 +356,12 @@ def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking
                 return [Ranking.failed(fault) for _ in requests]
             return [_checked(r, ranking) for r, ranking in zip(requests, rankings, strict=True)]
     return [_rank_one(reranker, request) for request in requests]
+
+
+def _as_list(answer: Any) -> list[Any]:
+    if fault := unawaited(answer):
+        raise RankingError(fault)
+    return list(answer)
 
 
 def _rank_one(reranker: Reranker, request: Request) -> Ranking:
@@ -370,7 +376,8 @@ def _rank_one(reranker: Reranker, request: Request) -> Ranking:
 
 def _checked(request: Request, ranking: Ranking) -> Ranking:
     if not isinstance(ranking, Ranking):
-        return Ranking.failed(f"returned {type(ranking).__name__} instead of a Ranking")
+        fault = unawaited(ranking) or f"returned {type(ranking).__name__} instead of a Ranking"
+        return Ranking.failed(fault)
     if not isinstance(ranking.cost, Cost):
         return Ranking.failed(f"returned a Ranking whose cost is {shortened(ranking.cost)}, not a Cost")
     if ranking.cost.fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import sysconfig
@@ -12,7 +13,17 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError, ServiceDownError
 
-__all__ = ["is_fault", "one_line", "shortened", "told", "user_code"]
+__all__ = [
+    "is_fault",
+    "one_line",
+    "refuse_async",
+    "shortened",
+    "told",
+    "unawaited",
+    "user_code",
+]
+
+NOT_AWAITED = "async functions are not awaited; wrap it in a plain function that calls asyncio.run"
 
 _OURS = f"{Path(__file__).parent}{os.sep}"
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -56,6 +67,29 @@ def is_fault(error: BaseException) -> bool:
     # Not imported for this: rerankers import us in production, where there is no pytest.
     pytest = sys.modules.get("pytest")
     return pytest is not None and isinstance(error, pytest.skip.Exception)
+
+
+def refuse_async(function: object, what: str) -> None:
+    """Refuse a function whose answer would have to be awaited; *what* names it.
+
+    Raises:
+        InvariError: it is one.
+    """
+    for each in (function, inspect.getattr_static(type(function), "__call__", None)):
+        if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
+            raise InvariError(f"{what} is async, and {NOT_AWAITED}")
+
+
+def unawaited(value: object) -> str:
+    """What is wrong with an answer that would have to be awaited; empty for any other.
+
+    A coroutine is closed, so that Python does not warn of one that was never awaited.
+    """
+    if not inspect.isawaitable(value):
+        return ""
+    if inspect.iscoroutine(value):
+        value.close()
+    return f"returned a {type(value).__name__}: {NOT_AWAITED}"
 
 
 def told(error: BaseException) -> str:

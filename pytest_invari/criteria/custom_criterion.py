@@ -13,7 +13,7 @@ from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.parameters import bind_options
 from pytest_invari.reports.text import harmless
-from pytest_invari.usercode import shortened, user_code
+from pytest_invari.usercode import refuse_async, shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
@@ -93,6 +93,8 @@ class CustomCriterion(Criterion):
             returned = self.check(study, **self.options)
         except AssertionError as error:
             return str(error)
+        if fault := unawaited(returned):
+            raise InvariError(f"it {fault}")
         if returned is not None:
             raise InvariError(
                 f"it returned {shortened(returned)}; it must return nothing, and fail by an AssertionError"
@@ -117,6 +119,7 @@ def checked_kinds(given: Mapping[str, object], built_in: Mapping[str, object]) -
             raise InvariError(
                 f"hook {HOOK}: kind {name!r} is {shortened(check)}, not a function check(study, …)"
             )
+        refuse_async(check, f"hook {HOOK}: kind {name!r}")
         if not _takes_a_study(check):
             raise InvariError(
                 f"hook {HOOK}: kind {name!r}: the function must take the study as its first parameter"

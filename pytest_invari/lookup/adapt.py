@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.lookup.parameters import OptionValue, bind_options
-from pytest_invari.members import source_of
+from pytest_invari.members import refuse_async_members, source_of
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker
-from pytest_invari.usercode import shortened, user_code
+from pytest_invari.usercode import refuse_async, shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.lookup.registry import Build
@@ -54,6 +54,8 @@ class FunctionReranker:
         started = time.perf_counter()
         given = list(request.candidates) if self._takes_candidates else [c.text for c in request.candidates]
         output = self.function(str(request.context), given, **self.options)
+        if fault := unawaited(output):
+            raise RankingError(fault)
         cost = Cost(calls=1, depth=1, seconds=time.perf_counter() - started)
         ranking = self._ranking(request, output, cost)
         tick()
@@ -124,9 +126,11 @@ def make_reranker(target: object, build: Build, options: Mapping[str, OptionValu
         if options:
             given = ", ".join(name or shortened(value) for name, value in options.items())
             raise InvariError(f"{who}: is ready made and takes no options, but got {given}")
+        refuse_async_members(target, who)
         return target
     if not callable(target):
         raise InvariError(f"{who}: {_named(target)} is neither a reranker nor a function that makes one")
+    refuse_async(target, f"{who}: {_named(target)}")
     parameters = _parameters(target, who)
     if _is_plain(target, parameters):
         return FunctionReranker(target, bind_options(target, 2, options, who))
@@ -149,8 +153,12 @@ def _made(
         arguments["build"] = build
     with user_code("making it", who):
         made = factory(**arguments)
+        if fault := unawaited(made):
+            raise InvariError(fault)
     if isinstance(made, Reranker) and not isinstance(made, type):
+        refuse_async_members(made, who)
         return made
+    refuse_async(made, f"{who}: {_named(made)}")
     if callable(made) and _is_plain(made, _parameters(made, who)):
         return FunctionReranker(made)
     raise InvariError(f"{who}: made {_named(made)}, which has no method rank(request)")

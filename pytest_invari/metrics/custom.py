@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.catalog import CUTOFF, METRICS, Direction, Metric
-from pytest_invari.usercode import shortened
+from pytest_invari.usercode import refuse_async, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,6 +145,10 @@ def _metric(name: str, value: object) -> Metric:
 def _require_function(function: object) -> None:
     if not callable(function):
         raise TypeError(f"function must be a function of the lists, not {shortened(function)}")
+    try:
+        refuse_async(function, "function")
+    except InvariError as error:
+        raise TypeError(str(error)) from None
     try:
         signature = inspect.signature(function)
     except ValueError:

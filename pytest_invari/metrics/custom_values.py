@@ -9,7 +9,7 @@ import numpy as np
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics.arrays import Floats, PerQuery
 from pytest_invari.metrics.custom import HOOK
-from pytest_invari.usercode import shortened, user_code
+from pytest_invari.usercode import shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.metrics.catalog import Metric
@@ -47,6 +47,8 @@ def custom_values(metric: Metric, lists: RankedLists) -> PerQuery:
 
 def _numbers(returned: Any, queries: int) -> Floats:
     """What was returned, as float64 (*queries*,)."""
+    if fault := unawaited(returned):
+        raise InvariError(f"its function {fault}")
     try:
         found = np.asarray(returned)
     except ValueError:

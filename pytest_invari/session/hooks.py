@@ -12,13 +12,19 @@ import pytest
 
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.metrics import add_metrics
-from pytest_invari.usercode import user_code
+from pytest_invari.usercode import refuse_async, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.custom_criterion import Check
     from pytest_invari.metrics import Metric
 
-__all__ = ["named_by_hook", "named_kinds", "refuse_misspelt_hooks", "use_own_metrics"]
+__all__ = [
+    "named_by_hook",
+    "named_kinds",
+    "refuse_async_hooks",
+    "refuse_misspelt_hooks",
+    "use_own_metrics",
+]
 
 OURS = "pytest_invari_"
 """How the names of our hooks begin."""
@@ -34,6 +40,8 @@ def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, ob
     with user_code(f"hook {hook}"):
         found = getattr(config.hook, hook)(config=config)
     for given in found:
+        if fault := unawaited(given):
+            raise InvariError(f"hook {hook} {fault}")
         if not isinstance(given, Mapping):
             raise InvariError(
                 f"hook {hook} returned {type(given).__name__}; it must return a mapping of names to {things}"
@@ -59,6 +67,18 @@ def refuse_misspelt_hooks(config: pytest.Config) -> None:
         if name.startswith(OURS) and not caller.has_spec():
             for implementation in caller.get_hookimpls():
                 raise unknown_name("hook", name, known, implementation.plugin_name)
+
+
+def refuse_async_hooks(config: pytest.Config) -> None:
+    """Refuse implementations of our hooks that pytest would call and nobody await.
+
+    Raises:
+        InvariError: which hook, and where it is.
+    """
+    for name, caller in vars(config.pluginmanager.hook).items():
+        if name.startswith(OURS):
+            for implementation in caller.get_hookimpls():
+                refuse_async(implementation.function, f"hook {name} in {implementation.plugin_name}")
 
 
 def use_own_metrics(config: pytest.Config) -> None:

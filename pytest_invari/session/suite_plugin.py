@@ -35,7 +35,12 @@ from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.bench import Bench
 from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, may_choose, uphold
-from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_misspelt_hooks
+from pytest_invari.session.hooks import (
+    named_by_hook,
+    named_kinds,
+    refuse_async_hooks,
+    refuse_misspelt_hooks,
+)
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.usercode import user_code
 
@@ -103,9 +108,11 @@ def named_rerankers(config: pytest.Config) -> dict[str, object]:
     """The rerankers that conftest hooks name.
 
     Raises:
-        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook's name is misspelt.
+        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook is async or its name
+            misspelt.
     """
     refuse_misspelt_hooks(config)
+    refuse_async_hooks(config)
     return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
 
 
