@@ -39,7 +39,7 @@ ALONE = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
 # Nor does it speak to the service that runs the tests, or print longer lines or colours because of it.
 SURROUNDINGS = (
     *("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"),
-    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS"),
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"),
 )
 
 
