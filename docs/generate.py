@@ -139,7 +139,7 @@ option off. An option that may be repeated is a list in the ini file. `{ALIAS}` 
 On the command line of a run without a suite, options that only suites heed are refused, since they would be
 ignored; ini keys and `addopts` are not. What the fixture `invari` heeds is taken: the options of the language
 model, `--invari-strict`, `--invari-records` and `--invari-replay`. `pytest --invari-list` has the names of
-suites, rerankers, data sets and metrics.
+suites, rerankers, data sets, metrics and kinds of criteria.
 
 ## Exit statuses
 

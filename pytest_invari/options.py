@@ -339,7 +339,11 @@ def _options() -> tuple[_Option, ...]:
             "its noise, its ties, and whether it reads long texts to their end.",
             flag=True,
         ),
-        _Option("list", "list suites, rerankers, data sets and metrics, one line each, and exit.", flag=True),
+        _Option(
+            "list",
+            "list suites, rerankers, data sets, metrics and kinds of criteria, one line each, and exit.",
+            flag=True,
+        ),
         _Option(
             "selfcheck",
             "judge simulated rerankers whose truth is known, and report how often the verdicts of the suites "

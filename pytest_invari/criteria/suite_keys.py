@@ -43,6 +43,7 @@ __all__ = [
     "DISTANCES",
     "EXCLUDES",
     "GOES_WITH",
+    "KIND_TITLES",
     "NAME",
     "NEEDS",
     "OWN_KIND",
@@ -297,6 +298,12 @@ CRITERION_KINDS: Mapping[str, tuple[Key, ...]] = {
     "witness": (*_HEAD, *_WITNESS, *_TAIL),
 }
 """The kinds of criteria that need no hook, and their keys."""
+
+KIND_TITLES = {
+    "metric": "a metric and one bound (the kind of a criterion that names none)",
+    "witness": "no ranking may depend on the order; two orders show it where one does",
+}
+"""The same, each in a line."""
 
 OWN_KIND = (*_HEAD, *_OWN, *_TAIL)
 """The keys of a kind that a hook names."""
