@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("BAND", "BOUND", "FAINT", "INK", "SERIES", "WIDTH"),
+    *("BAND", "BOUND", "FAINT", "INK", "PAPER", "SERIES", "WIDTH"),
     *("chart", "drawing", "named", "picture", "series", "short"),
 ]
 
@@ -25,11 +25,11 @@ WIDTH = 350
 _FONT_SIZE = 11
 
 # Colours that stand for a role. The page's style sheet says what they look like, in light and in dark.
-INK, FAINT, BAND, BOUND = "#0a0001", "#0a0002", "#0a0003", "#0a0004"
+INK, FAINT, BAND, BOUND, PAPER = "#0a0001", "#0a0002", "#0a0003", "#0a0004", "#0a0005"
 SERIES = ("#0a0011", "#0a0012", "#0a0013", "#0a0014", "#0a0015", "#0a0016")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
-_ROLES = {INK: "ink", FAINT: "faint", BAND: "band", BOUND: "bound"} | {
+_ROLES = {INK: "ink", FAINT: "faint", BAND: "band", BOUND: "bound", PAPER: "paper"} | {
     colour: f"s{number}" for number, colour in enumerate(SERIES, 1)
 }
 _SETTINGS = {

@@ -6,22 +6,28 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
-from pytest_invari.reports.html.canvas import chart, drawing, named, picture, series
+from pytest_invari.reports.html.canvas import PAPER, chart, drawing, named, picture, series
 from pytest_invari.reports.html.material import exposure_top
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import row_name
 from pytest_invari.reports.text import number, printable
 
-__all__ = ["Plane", "Point", "planes", "routing_planes", "section", "with_dominators"]
+__all__ = ["Marker", "Plane", "Point", "heaps", "planes", "routing_planes", "section", "with_dominators"]
 
 _DIGITS = 3
+# The size of a marker, by how much a lower one is larger, and by how much together, in the picture's units.
+_MARKER, _RIM, _RIMS = 7, 4, 16
+# Markers closer than this are a heap, in shares of the picture: about the size of a marker with its number.
+_NEAR_ACROSS, _NEAR_UP = 0.03, 0.08
 _TOLERANCE = 1e-12
 _TEXT = (
     "Model calls a ranking against what they buy; the arrow in a title says which way is better. A hollow "
     "marker is dominated: another one takes no more calls, is no worse in both utilities, and is "
-    "better in one of the three. The table names it."
+    "better in one of the three. The table names it. The numbers are those of the legend; markers at one "
+    "place are drawn one inside the other."
 )
 _ROUTING = (
     "Of routing, a marker is a policy at a share of routed queries. L_F is how far head and tail items are "
@@ -42,6 +48,16 @@ class Point:
     calls: float
     values: tuple[float, ...]
     dominators: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A point in a picture, drawn in the look of the series of this number from 0."""
+
+    series: int
+    calls: float
+    value: float
+    is_dominated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +154,28 @@ def section(subjects: Sequence[Summary]) -> Section | None:
 def _draw(plane: Plane, place: int, name: str) -> Picture:
     utility, is_higher_better = plane.utilities[place]
     names = list(dict.fromkeys(point.series for point in plane.points))
+    drawn = [
+        Marker(count, point.calls, point.values[place], bool(point.dominators))
+        for count, label in enumerate(names)
+        for point in plane.points
+        if point.series == label and math.isfinite(point.values[place])
+    ]
     figure, axes = chart(len(names), "calls a ranking", utility)
     for count, label in enumerate(names):
-        points = [point for point in plane.points if point.series == label]
         look = series(count)
         if plane.joined:
-            calls, values = [point.calls for point in points], [point.values[place] for point in points]
+            line = [marker for marker in drawn if marker.series == count]
+            calls, values = [marker.calls for marker in line], [marker.value for marker in line]
             axes.plot(calls, values, color=look["color"], linewidth=0.8)
-        axes.plot([], [], linestyle="none", markersize=7, label=named(label), **look)
-        for point in points:
-            face = "none" if point.dominators else look["color"]
-            axes.plot(point.calls, point.values[place], markersize=7, markerfacecolor=face, **look)
+        text = named(f"{count + 1} {label}")
+        axes.plot([], [], linestyle="none", markersize=_MARKER, label=text, **look)
     axes.margins(0.12)
     axes.set_xlim(0, 1.1 * max(point.calls for point in plane.points))
+    for heap in heaps(drawn):
+        _draw_heap(axes, heap)
+        # Elsewhere its line tells whose a marker is.
+        if not plane.joined or len({marker.series for marker in heap}) > 1:
+            _number_heap(axes, heap)
     text = "; ".join(
         f"{point.name}: {number(point.calls, _DIGITS, counted=True)} calls, "
         f"{number(point.values[place], _DIGITS)}{', dominated' if point.dominators else ''}"
@@ -158,6 +183,55 @@ def _draw(plane: Plane, place: int, name: str) -> Picture:
     )
     better = "↑ is better" if is_higher_better else "↓ is better"
     return picture(figure, name, f"{utility} against calls ({better})", text, plane.title)
+
+
+def heaps(markers: Sequence[Marker]) -> list[list[Marker]]:
+    """The *markers* in heaps of those that would cover one another, each in the order of the series."""
+    across = max(marker.calls for marker in markers)
+    values = [marker.value for marker in markers]
+    up = max(values) - min(values)
+
+    def touch(one: Marker, other: Marker) -> bool:
+        return (
+            abs(one.calls - other.calls) <= _NEAR_ACROSS * across
+            and abs(one.value - other.value) <= _NEAR_UP * up
+        )
+
+    found: list[list[Marker]] = []
+    for marker in markers:
+        near = [heap for heap in found if any(touch(marker, other) for other in heap)]
+        apart = [heap for heap in found if heap not in near]
+        found = [*apart, [*(other for heap in near for other in heap), marker]]
+    return [sorted(heap, key=lambda marker: marker.series) for heap in found]
+
+
+def _draw_heap(axes: Any, heap: Sequence[Marker]) -> None:
+    """Markers one inside the other."""
+    for inside, marker in enumerate(heap):
+        look = series(marker.series)
+        face = PAPER if marker.is_dominated else look["color"]
+        size = _MARKER + _rim(heap) * (len(heap) - 1 - inside)
+        axes.plot(marker.calls, marker.value, markersize=size, markerfacecolor=face, **look)
+
+
+def _number_heap(axes: Any, heap: Sequence[Marker]) -> None:
+    """Beside the markers the numbers that they have in the legend, towards the middle of the picture."""
+    calls = [marker.calls for marker in heap]
+    is_left = max(calls) > sum(axes.get_xlim()) / 2
+    axes.annotate(
+        ", ".join(dict.fromkeys(str(marker.series + 1) for marker in heap)),
+        (min(calls) if is_left else max(calls), sum(marker.value for marker in heap) / len(heap)),
+        ((-1 if is_left else 1) * (_MARKER + _rim(heap) * len(heap) / 2), 0),
+        textcoords="offset points",
+        ha="right" if is_left else "left",
+        va="center",
+        fontsize="small",
+    )
+
+
+def _rim(heap: Sequence[Marker]) -> float:
+    """By how much each marker of a heap is larger than the one in it."""
+    return min(_RIM, _RIMS / len(heap))
 
 
 def _table(plane: Plane) -> Table:
