@@ -7,9 +7,12 @@ import os
 import re
 from collections.abc import Iterator
 
-__all__ = ["HIDDEN", "is_secret_name", "without_secrets"]
+__all__ = ["HIDDEN", "SHORTEST_SECRET", "is_secret_name", "without_secrets"]
 
 HIDDEN = "(hidden)"
+
+SHORTEST_SECRET = 8
+"""In characters; what is shorter may be a part of any word."""
 
 # Narrow on purpose: a hidden option no longer tells two records apart, and "pad_token" should.
 _SECRET = (
@@ -19,7 +22,6 @@ _SECRET = (
 )
 _SECRET_NAME = re.compile(rf"(?:^|[^a-z0-9])(?:{_SECRET})$|^token$", re.IGNORECASE)
 _ENVIRONMENT_NAME = re.compile(r"_(?:KEY|TOKEN|SECRET|PASS|PASSWORD|CREDENTIALS?)$")
-_SHORTEST_SECRET = 8
 
 _SCHEME = r"(?:bearer|basic|digest|token)[ \t]+"
 # "passwd: No such file" goes on as a sentence does: with two plain words, the second of which is no key.
@@ -63,5 +65,5 @@ def without_secrets(text: str) -> str:
 def _secret_variables() -> Iterator[str]:
     for name, value in os.environ.items():
         is_secret = is_secret_name(name) or _ENVIRONMENT_NAME.search(name) is not None
-        if is_secret and len(value.strip()) >= _SHORTEST_SECRET:
+        if is_secret and len(value.strip()) >= SHORTEST_SECRET:
             yield value.strip()

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Reply", "ServiceError", "TransientServiceError"]
 
-# Statuses after which the same request may succeed a moment later.
-TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+# Statuses below 500 after which the same request may succeed a moment later, and those above after which it
+# will not. Others above are a service's own trouble, also where no standard has them (529, Cloudflare's 52x).
+TRANSIENT = frozenset({408, 409, 425, 429})
+LASTING = frozenset({501, 505})
 LARGEST_REPLY = 16 * 1024 * 1024
 FIRST_WAIT = 0.5
 # A service that asks for a longer pause is away, and says so in its status.
@@ -242,12 +244,13 @@ class Client:
         attempt, stopped = 0, self._stopped
         while True:
             attempt += 1
-            if self._host.outage or stopped.is_set():
-                raise TransientServiceError(f"not asked: {self.address} is away")
             try:
                 with self._host.place():
                     while (pause := self._host.pause) and not stopped.wait(pause):
                         pass
+                    # Only now: much may have happened while this waited.
+                    if self._host.outage or stopped.is_set():
+                        break
                     reply, headers = self._call(method, path, content)
             except TransientServiceError as error:
                 if attempt >= self.limits.attempts or (error.wait or 0.0) > LONGEST_WAIT:
@@ -265,6 +268,7 @@ class Client:
             else:
                 self._host.note("")
                 return Reply(reply, headers, attempt)
+        raise TransientServiceError(f"not asked: {self.address} is away")
 
     def _call(self, method: str, path: str, content: bytes | None) -> tuple[Any, Mapping[str, str]]:
         import httpx2
@@ -281,7 +285,7 @@ class Client:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             is_transient = isinstance(error, httpx2.TransportError) and not _is_distrusted(error)
             kind = TransientServiceError if is_transient else ServiceError
-            raise kind(f"{url}: {self._safe(one_line(error))}") from None
+            raise kind(f"{url}: {self._short(one_line(error))}") from None
         headers = {name.lower(): self._hidden(value) for name, value in response.headers.items()}
         self._require_success(response.status_code, headers, body, url)
         try:
@@ -294,11 +298,12 @@ class Client:
         import httpx2
 
         encoding = response.headers.get("content-encoding", "identity")
-        if encoding != "identity" and not response.is_success:
-            return b""
-        if encoding != "identity":
+        if encoding.lower() != "identity":
+            if not response.is_success:
+                return b""
+            shown = self._short(encoding)
             raise ServiceError(
-                f"{response.url}: the answer is compressed ({encoding[:20]}), though it was asked not to be"
+                f"{response.url}: the answer is compressed ({shown}), though it was asked not to be"
             )
         parts, size = [], 0
         for part in response.iter_raw():
@@ -315,21 +320,24 @@ class Client:
         if 200 <= status < 300:
             return
         if 300 <= status < 400:
-            target = self._safe(headers.get("location", "nowhere"))
+            target = self._short(headers.get("location", "nowhere"))
             raise ServiceError(
                 f"{url}: answers {status}, a redirect to {target}, which is not followed; name the address "
                 "that is meant"
             )
         message = f"{url}: answers {status}: {self._told(body) or 'without a text'}"
-        if status in TRANSIENT:
+        if status in TRANSIENT or (status >= 500 and status not in LASTING):
             raise TransientServiceError(message, _retry_after(headers.get("retry-after", "")))
         raise ServiceError(message)
 
     def _told(self, body: bytes) -> str:
         # Before anything is cut, or a part of the key could remain.
         whole = self._hidden.in_json(body.decode("utf-8", "replace"))
-        text = self._safe(" ".join(whole[: 4 * SHOWN].split()))
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        return self._short(" ".join(whole[: 4 * SHOWN].split()))
+
+    def _short(self, text: str) -> str:
+        safe = self._safe(text)
+        return safe if len(safe) <= SHOWN else f"{safe[:SHOWN]}…"
 
     def _safe(self, text: str) -> str:
         """What a service says may repeat what it was sent."""
@@ -338,7 +346,7 @@ class Client:
     def _clean(self, content: Any) -> Any:
         """The same JSON as records may hold it: no text has the key in it, or half a character."""
         if isinstance(content, str):
-            return self._hidden(content).encode("utf-8", "replace").decode()
+            return self._hidden.in_answer(content).encode("utf-8", "replace").decode()
         if isinstance(content, list):
             return [self._clean(each) for each in content]
         if isinstance(content, dict):
@@ -360,6 +368,6 @@ def _retry_after(value: str) -> float | None:
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError, OSError):
             return None
     return max(0.0, seconds) if seconds < float("inf") else None

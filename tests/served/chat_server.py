@@ -135,6 +135,10 @@ class Handler(BaseHTTPRequestHandler):
 
         return self._raw(200, gzip.compress(b" " * (64 << 20), 9), {"content-encoding": "gzip"})
 
+    def _encoded(self, body: Any, count: int) -> bool:
+        """Named after the key."""
+        return self._raw(200, b"{}", {"content-encoding": self.headers.get("authorization", "")[7:]})
+
     def _limited(self, body: Any, count: int) -> bool:
         return count == 1 and self._fail(429, "slow down", {"retry-after": "1"})
 
@@ -145,6 +149,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _away(self, body: Any, count: int) -> bool:
         return self._fail(429, "come back tomorrow", {"retry-after": "86400"})
+
+    def _overloaded(self, body: Any, count: int) -> bool:
+        """With a status that is in no standard."""
+        return count == 1 and self._fail(529, "overloaded")
 
     def _twice(self, body: Any, count: int) -> bool:
         return count <= 2 and self._fail(500, "try again")
@@ -175,6 +183,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def _redirect(self, body: Any, count: int) -> bool:
         return self._raw(307, b"", {"location": f"http://{self.headers['host']}/ok{self.path[9:]}"})
+
+    def _long_redirect(self, body: Any, count: int) -> bool:
+        return self._raw(307, b"", {"location": "http://" + "x" * 20_000})
+
+    def _long_header(self, body: Any, count: int) -> bool:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nno header " + b"x" * 20_000 + b"\r\n\r\n")
+        self.close_connection = True
+        return True
 
     # Answers.
 

@@ -57,6 +57,7 @@ def nothing() -> None:
         ("empty", "the answer is no JSON: it is empty"),
         ("truncated", "the answer is no JSON: {"),
         ("redirect", "which is not followed; name the address that is meant"),
+        ("long_redirect", "a redirect to http://xxx"),
         ("unknown_model", "answers 404:"),
     ],
 )
@@ -96,6 +97,12 @@ def test_nobody_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(TransientServiceError, match=r"Connection refused \(2 attempts\)"):
             echo(client(url, attempts=2))
+
+
+def test_what_is_told_of_a_broken_answer_is_short(chat_server: ChatServer) -> None:
+    with pytest.raises(TransientServiceError, match="illegal header line") as raised:
+        echo(client(chat_server.url("long_header"), attempts=1))
+    assert len(str(raised.value)) < 400
 
 
 # Retries.
@@ -138,6 +145,15 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert 28 < (_retry_after(soon) or 0) <= 30
     assert [_retry_after(value) for value in ("", "soon", "nan", "inf", "1e999")] == [None] * 5
+    assert _retry_after(f"Mon, 30 Nov {10**20} 10:00:00 GMT") is None
+    assert _retry_after(f"Mon, 30 Nov 2026 10:00:00 +{10**12}") is None
+
+
+def test_a_status_beyond_the_standard_is_asked_again(
+    chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
+    assert client(chat_server.url("overloaded")).post("/echo", {}).attempts == 2
 
 
 # Many in flight.
@@ -187,6 +203,26 @@ def test_an_error_that_is_no_answer_ends_the_batch(chat_server: ChatServer) -> N
         asked.each(broken, range(100), nothing)
     assert len(chat_server.seen(url)) < 20
     assert asked.each(lambda n: echo(asked, n)["echo"]["number"], [7, 8], nothing) == [7, 8]
+
+
+def test_what_waits_for_the_end_of_a_pause_is_not_asked_after_an_interruption(
+    chat_server: ChatServer,
+) -> None:
+    url = chat_server.url()
+    asked = client(url, concurrency=2)
+    asked._host.pause_for(60)
+
+    def broken(number: int) -> Any:
+        if number == 1:
+            raise ZeroDivisionError("broken")
+        return echo(asked, number)
+
+    with pytest.raises(ZeroDivisionError):
+        asked.each(broken, range(2), nothing)
+    for thread in threading.enumerate():
+        if thread.name == "pytest-invari-service":
+            thread.join(10)
+    assert not chat_server.seen(url)
 
 
 INTERRUPTED = """
@@ -402,6 +438,8 @@ def test_a_key_that_an_error_repeats_is_hidden_also_where_the_text_is_cut(
     for spaces in range(760, 810):
         told = asked._told(b"{" + b" " * spaces + f"{key} is wrong".encode())
         assert key[:8] not in told
+    with pytest.raises(ServiceError, match=r"is compressed \(\(hidden\)\)"):
+        echo(client(chat_server.url("encoded"), key_file=tmp_path / "key"))
     with pytest.raises(ServiceError) as raised:
         echo(client(chat_server.url("hostile"), key_file=tmp_path / "key"))
     assert key not in str(raised.value)

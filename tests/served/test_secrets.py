@@ -25,10 +25,13 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from pytest_invari.members import prepare_reranker
+from pytest_invari.protocol import Candidate, Context, Request, rank_all
 from pytest_invari.rerankers.served.hiding import Hiding
 from tests.plugin.conftest import QUIET
 
 from .conftest import ChatServer
+from .test_rerank import built
 
 LOADED = (httpx2, jinja2, matplotlib.backends.backend_svg, matplotlib.figure)
 
@@ -36,6 +39,8 @@ KEY = "planted/Key+0123456789=z"
 # A part of it is too much as well.
 PARTS = (KEY[:12], KEY[-12:])
 OTHER = "another-Secret-9876543210"
+
+REQUEST = Request("q", Context("films"), tuple(Candidate(f"i{n}", f"film {n}") for n in range(3)))
 
 SUITE = """
 [suite]
@@ -183,6 +188,36 @@ def test_every_spelling_is_hidden_and_nothing_else() -> None:
     assert hidden.in_json(innocent) == innocent
     assert Hiding("")(innocent) == innocent
     assert Hiding("")("") == ""
+
+
+@pytest.mark.parametrize("key", ['say"friend"&enter', "back\\slash/and.(*", "it's-a-key"])
+def test_a_key_of_odd_characters_is_hidden_where_they_are_escaped(key: str) -> None:
+    hidden = Hiding(key)
+    for spelling in (
+        key,
+        json.dumps(key)[1:-1],
+        html.escape(key),
+        repr(key)[1:-1],
+        str(key.encode() + b"'\"")[2:-4],
+    ):
+        assert hidden.in_json(f"it was {spelling}, no more") == "it was (hidden), no more", spelling
+
+
+@pytest.mark.parametrize("key", ["x", "A", "1", "index", "token", "film", "m"])
+def test_a_short_key_is_hidden_where_it_stands_alone_and_spoils_no_answer(
+    chat_server: ChatServer, rerank_server: str, tmp_path: Path, key: str
+) -> None:
+    (tmp_path / "key").write_text(key)
+    hidden = Hiding(key)
+    assert hidden(f"you sent Bearer {key}.") == "you sent Bearer (hidden)."
+    assert hidden(f"no {key}ey or {key}_1") == f"no {key}ey or {key}_1"
+    url = chat_server.url("echoing").removeprefix("http")
+    for spec in (f"http+jina://{rerank_server}/ok?model=m", f"chat{url}?model=m"):
+        reranker = built(f"{spec}&key_file={tmp_path}/key")
+        prepare_reranker(reranker)
+        (ranking,) = rank_all(reranker, [REQUEST])
+        assert ranking.order == ("i2", "i1", "i0"), ranking
+        assert f"Bearer {key}" not in str(ranking.diagnostics)
 
 
 def test_a_chat_service_that_repeats_the_key_in_its_answers(
