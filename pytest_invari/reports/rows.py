@@ -31,6 +31,7 @@ __all__ = [
     "outcome_line",
     "records_line",
     "row_name",
+    "shown_name",
     "verdict_counts",
 ]
 
@@ -165,6 +166,12 @@ def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
 def failed_views(summary: Summary) -> str:
     """How many rankings a subject's figures had to do without; empty where none failed."""
     return f"{summary['failures']} of {summary['rankings']} views failed" if summary["failures"] else ""
+
+
+def shown_name(summary: Summary) -> str:
+    """A subject's reranker, and how many of its views failed, where some did."""
+    failed = failed_views(summary)
+    return printable(summary["reranker"]) + (f" ({failed})" if failed else "")
 
 
 def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:

@@ -135,19 +135,26 @@ def rank(context, texts):
 """
 
 
-def test_failed_views_are_told_at_each_figure_of_their_subject(project: Project) -> None:
+def test_failed_views_are_told_wherever_a_figure_of_their_subject_is(project: Project) -> None:
     project.write("mine_flaky.py", FLAKY)
-    text = made(project, "--invari-json=report.json", reranker="mine_flaky:rank")
+    wide = "--invari-profile=wide", "--invari-json=report.json", "--reranker=input_order"
+    text = made(project, *wide, reranker="mine_flaky:rank")
     report = json.loads((project.path / "report.json").read_text(encoding="utf-8"))
-    [flaky] = report["subjects"]
-    assert 0 < flaky["failures"] < flaky["rankings"] == 160
-    note = f"{flaky['failures']} of 160 views failed"
-    # Of every figure, and of the difference from the baseline.
-    panels = len(re.findall(r'<title id="forest[0-9]+-title">', text))
-    assert text.count(f">{note}</text>") == panels > 10
-    rows = re.findall(r'<th scope="row">mine_flaky:rank, tasks, lists of 6</th><td>([^<]*)</td>', text)
-    assert len(rows) == panels
-    assert all(row.endswith(f"{note})") for row in rows)
+    flaky = [each for each in report["subjects"] if each["reranker"] == "mine_flaky:rank"]
+    assert [each["k"] for each in flaky] == [4, 6]
+    for each in flaky:
+        assert 0 < each["failures"] < each["rankings"] == 160
+        note = f"{each['failures']} of 160 views failed"
+        rows = rf'<th scope="row">mine_flaky:rank, tasks, lists of {each["k"]}</th><td>([^<]*)</td>'
+        found = re.findall(rows, text)
+        assert len(found) == text.count(f">{note}</text>") > 10
+        assert all(row.endswith(f"{note})") for row in found)
+        name = rf"mine_flaky:rank \({note}\)"
+        # The legends and tables of exposure and of the plane.
+        assert len(re.findall(rf"(?:\d )?{name}</text>", text)) == 3
+        assert len(re.findall(rf'<th scope="(?:row|col)">{name}</th>', text)) == 2
+        curve = rf'<th scope="row">mine_flaky:rank</th><td>{each["k"]}</td><td>[^<]*\({note}\)</td>'
+        assert len(re.findall(curve, text)) == 2
     assert "By the suite&#39;s on_failure" in text
 
 

@@ -185,6 +185,7 @@ def subject(name: str, k: int = 10, dataset: str = "films", **metrics: float) ->
     counts = {"top": 5, "views": 100, "hits": [50] * k}
     return {
         **{"reranker": name, "dataset": dataset, "k": k, "views": 6, "metrics": figures},
+        **{"failures": 0, "rankings": 100},
         "pictures": {"exposure": counts, "unstable": []},
     }
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
+from pytest_invari.reports.rows import shown_name
 from pytest_invari.reports.text import printable
 
 __all__ = ["Exposure", "chance_band", "expected_deviation", "exposures", "section"]
@@ -97,7 +98,7 @@ def _exposure(key: tuple[str, int, int], subjects: Sequence[Summary]) -> Exposur
     return Exposure(
         printable(f"{dataset}, lists of {k}"),
         top,
-        [printable(each["reranker"]) for each in subjects],
+        [shown_name(each) for each in subjects],
         [[hits / each["views"] for hits in each["hits"]] for each in counted],
         level,
         chance_band(level, views, _LEVEL),

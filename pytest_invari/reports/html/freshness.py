@@ -10,6 +10,7 @@ from pytest_invari.reports.html.canvas import INK, chart, drawing, named, pictur
 from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
+from pytest_invari.reports.rows import shown_name
 from pytest_invari.reports.text import figure, number, printable
 
 __all__ = ["associations", "section"]
@@ -127,7 +128,7 @@ def _analysis(summary: Summary) -> Analysis:
 
 
 def _subject(summary: Summary) -> str:
-    return printable(f"{summary['reranker']}, {summary['dataset']}, lists of {summary['k']}")
+    return f"{shown_name(summary)}, {printable(summary['dataset'])}, lists of {summary['k']}"
 
 
 def _number(value: float | None) -> float:

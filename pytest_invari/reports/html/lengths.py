@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_invari.reports.html.canvas import SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
-from pytest_invari.reports.rows import row_name
+from pytest_invari.reports.rows import failed_views, row_name
 from pytest_invari.reports.text import figure, number, printable
 
 __all__ = ["Curve", "Lengths", "lengths", "section"]
@@ -25,10 +25,14 @@ _TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One reranker: for each list length estimate, ends of the interval, number of queries, and the null."""
+    """One reranker: for each list length estimate, ends of the interval, number of queries, and the null.
+
+    ``failed`` says for each list length how many views failed, where some did.
+    """
 
     name: str
     points: Sequence[tuple[int, float, float, float, int, float]]
+    failed: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,12 @@ def section(subjects: Sequence[Summary]) -> Section | None:
 
 def _curve(metric: str, name: str, subjects: Sequence[Summary]) -> Curve:
     points = []
-    for each in sorted((each for each in subjects if each["reranker"] == name), key=lambda each: each["k"]):
+    own = sorted((each for each in subjects if each["reranker"] == name), key=lambda each: each["k"])
+    for each in own:
         value = each["metrics"][metric]
         null = each["metrics"]["ppi_null"]["estimate"] if metric == "ppi" else math.nan
         points.append((each["k"], value["estimate"], value["low"], value["high"], value["n"], null))
-    return Curve(printable(name), points)
+    return Curve(printable(name), points, [failed_views(each) for each in own])
 
 
 def _draw(found: Lengths, name: str) -> Picture:
@@ -102,8 +107,8 @@ def _draw(found: Lengths, name: str) -> Picture:
 def _table(found: Lengths) -> Table:
     rows = []
     for curve in found.curves:
-        for k, estimate, low, high, n, null in curve.points:
-            shown = figure(estimate, low, high, n, _DIGITS)
+        for (k, estimate, low, high, n, null), failed in zip(curve.points, curve.failed, strict=True):
+            shown = figure(estimate, low, high, n, _DIGITS) + (f" ({failed})" if failed else "")
             nulls = [] if found.metric != "ppi" else [number(null, _DIGITS)]
             rows.append((curve.name, str(k), shown, *nulls))
     headings = ["reranker", "K", "estimate [95% interval] n=queries"]

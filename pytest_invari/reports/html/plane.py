@@ -12,7 +12,7 @@ from pytest_invari.reports.html.canvas import PAPER, chart, drawing, named, pict
 from pytest_invari.reports.html.material import exposure_top
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
-from pytest_invari.reports.rows import row_name
+from pytest_invari.reports.rows import row_name, shown_name
 from pytest_invari.reports.text import number, printable
 
 __all__ = ["Marker", "Plane", "Point", "heaps", "planes", "routing_planes", "section", "with_dominators"]
@@ -82,7 +82,7 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
         points = []
         for each in found:
             values = tuple(_number(each["metrics"][name]["estimate"]) for name in metrics)
-            name = printable(each["reranker"])
+            name = shown_name(each)
             points.append(Point(name, name, _number(each["cost"]["calls"]), values))
         utilities = tuple((row_name(name), True) for name in metrics)
         if len(points) > 1:
@@ -104,7 +104,7 @@ def routing_planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
             for point in found
         ]
         if points:
-            title = printable(f"routing of {each['reranker']}, {each['dataset']}, lists of {each['k']}")
+            title = f"routing of {shown_name(each)}, {printable(each['dataset'])}, lists of {each['k']}"
             yield Plane(title, (("L_F", False), ("NDCG@10", True)), points, joined=True)
 
 
