@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,13 +17,16 @@ from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.views import shuffled
 from pytest_invari.members import batch_size_of, calls_of, fingerprint_of
-from pytest_invari.progress import bar
-from pytest_invari.protocol import Request, Reranker, rank_all, seeded_hash
+from pytest_invari.progress import Bar, bar
+from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.rerankers.wrapping import DEFAULT_BATCH
 
 __all__ = ["Calibration", "Calibrator"]
 
 FORMAT = "invari-stella-calibration/1"
+
+Probe = tuple[int, Request]
+"""The 0-based position of the target, and the list."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +121,13 @@ class Calibrator:
         """Return the calibration; load it, or make and store it, when called first.
 
         Raises:
-            InvariError: as :meth:`check`; or all probe calls failed.
+            InvariError: as :meth:`check`; or all probe calls failed, or some because a service was away.
         """
         if self._calibration is None:
             self._calibration = self._stored() or self._calibrate()
         return self._calibration
 
-    def probe_requests(self) -> Iterator[tuple[int, Request]]:
+    def probe_requests(self) -> Iterator[Probe]:
         """Yield each probe with the 0-based position of its target."""
         for task, target in self._targets:
             request = Request(task.query_id, task.context, task.candidates)
@@ -155,28 +158,36 @@ class Calibrator:
 
     def _calibrate(self) -> Calibration:
         self.check()
-        counts = [[0] * self.k for _ in range(self.k)]
-        calls, failed, fault = 0, 0, ""
-        probes = self.probe_requests()
-        size = batch_size_of(self.base, DEFAULT_BATCH)
-        total = len(self._targets) * self.k * self.repeats * calls_of(self.base, self.k)
+        count = _Count([[0] * self.k for _ in range(self.k)])
+        probes = len(self._targets) * self.k * self.repeats
         queries = len({task.query_id for task, _ in self._targets})
-        with bar(total, f"calibrating stella on {queries} queries, {self.repeats} repeats") as shown:
-            while batch := list(islice(probes, size)):
-                answers = rank_all(self.base, [request for _, request in batch])
-                for (position, request), answer in zip(batch, answers, strict=True):
-                    calls += answer.cost.calls
-                    if answer.status == "failed":
-                        failed += 1
-                        fault = fault or f"query {request.query_id!r}: {answer.fault}"
-                    else:
-                        counts[position][request.ids.index(answer.order[0])] += 1
-                shown.advance_to(calls)
-        if not any(map(any, counts)):
-            raise InvariError(f"stella: all {failed} calibration calls failed, the first on {fault}")
-        calibration = Calibration(counts, calls, failed)
+        what = f"calibrating stella on {queries} queries, {self.repeats} repeats"
+        with bar(probes * calls_of(self.base, self.k), what) as shown:
+            self._ask(self.probe_requests(), count, shown)
+            # Where the service was away for a moment, it may be back.
+            spoiled, count.spoiled = count.spoiled, []
+            self._ask((probe for probe, _ in spoiled), count, shown)
+        if count.spoiled:
+            raise InvariError(
+                f"stella: {len(count.spoiled)} of {probes} calibration calls failed while the service was "
+                f"away, the first on {count.spoiled[0][1]}; nothing of this calibration is kept, and the "
+                "same command makes it again"
+            )
+        if not any(map(any, count.table)):
+            raise InvariError(
+                f"stella: all {count.failed} calibration calls failed, the first on {count.fault}"
+            )
+        calibration = Calibration(count.table, count.calls, count.failed)
         self._write(calibration)
         return calibration
+
+    def _ask(self, probes: Iterator[Probe], count: _Count, shown: Bar) -> None:
+        size = batch_size_of(self.base, DEFAULT_BATCH)
+        while batch := list(islice(probes, size)):
+            answers = rank_all(self.base, [request for _, request in batch])
+            for probe, answer in zip(batch, answers, strict=True):
+                count.add(probe, answer)
+            shown.advance_to(count.calls)
 
     def _read(self, path: Path) -> Calibration:
         try:
@@ -211,6 +222,29 @@ class Calibrator:
         }
         with atomic_file(self.path) as temporary:
             temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+@dataclass
+class _Count:
+    """What came of the probes so far; ``spoiled`` those whose failure says nothing of them, and why."""
+
+    table: list[list[int]]
+    calls: int = 0
+    failed: int = 0
+    fault: str = ""
+    spoiled: list[tuple[Probe, str]] = field(default_factory=list)
+
+    def add(self, probe: Probe, answer: Ranking) -> None:
+        position, request = probe
+        self.calls += answer.cost.calls
+        fault = f"query {request.query_id!r}: {answer.fault}"
+        if answer.is_transient:
+            self.spoiled.append((probe, fault))
+        elif answer.status == "failed":
+            self.failed += 1
+            self.fault = self.fault or fault
+        else:
+            self.table[position][request.ids.index(answer.order[0])] += 1
 
 
 def _relevant(task: Task) -> list[str]:

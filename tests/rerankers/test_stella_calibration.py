@@ -202,6 +202,37 @@ def test_failed_probes_are_counted_and_all_failed_is_an_error(
     assert cached(tmp_path) == []
 
 
+class Away:
+    """Fails the first *times* calls about one query as a service that is away does."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def rank(self, request: Request) -> Ranking:
+        if request.query_id == "query0" and self.left:
+            self.left -= 1
+            return Ranking.failed("503", is_transient=True)
+        return Ranking.from_order(request, request.ids)
+
+
+def test_probes_that_a_short_outage_failed_are_asked_again(lists: Callable[..., Any], tmp_path: Path) -> None:
+    data, spec = lists(2, 3), "stella:repeats=2,base=away"
+    found = data.build(spec, away=Away(2)).calibrator.prepare()
+    whole = data.build(spec, calibrate=True, away=Away(0)).calibrator.prepare()
+    assert (found.failed, found.counts) == (0, whole.counts)
+    assert len(cached(tmp_path)) == 1
+
+
+def test_a_calibration_that_an_outage_spoiled_is_not_kept(lists: Callable[..., Any], tmp_path: Path) -> None:
+    data, spec = lists(2, 3), "stella:repeats=2,base=away"
+    with pytest.raises(
+        InvariError, match=r"[1-8] of 12 calibration calls .* was away, .* query 'query0': 503"
+    ):
+        data.build(spec, away=Away(8)).prepare()
+    assert cached(tmp_path) == []
+    assert data.build(spec, away=Away(0)).calibrator.prepare().failed == 0
+
+
 def test_progress_states_the_number_of_calls(
     lists: Callable[..., Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
