@@ -27,6 +27,7 @@ __all__ = [
     "cost_line",
     "failed_views",
     "grouped_left_out",
+    "in_brackets",
     "measurements",
     "outcome_line",
     "records_line",
@@ -165,13 +166,18 @@ def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
 
 def failed_views(summary: Summary) -> str:
     """How many rankings a subject's figures had to do without; empty where none failed."""
-    return f"{summary['failures']} of {summary['rankings']} views failed" if summary["failures"] else ""
+    # A word first: behind a name that is read from right to left, numbers would change their places.
+    return f"failed views: {summary['failures']} of {summary['rankings']}" if summary["failures"] else ""
 
 
 def shown_name(summary: Summary) -> str:
     """A subject's reranker, and how many of its views failed, where some did."""
-    failed = failed_views(summary)
-    return printable(summary["reranker"]) + (f" ({failed})" if failed else "")
+    return printable(summary["reranker"]) + in_brackets(failed_views(summary))
+
+
+def in_brackets(remark: str) -> str:
+    """What stands behind a name or a figure; nothing where there is no remark."""
+    return f" ({remark})" if remark else ""
 
 
 def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:

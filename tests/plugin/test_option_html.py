@@ -144,7 +144,7 @@ def test_failed_views_are_told_wherever_a_figure_of_their_subject_is(project: Pr
     assert [each["k"] for each in flaky] == [4, 6]
     for each in flaky:
         assert 0 < each["failures"] < each["rankings"] == 160
-        note = f"{each['failures']} of 160 views failed"
+        note = f"failed views: {each['failures']} of 160"
         rows = rf'<th scope="row">mine_flaky:rank, tasks, lists of {each["k"]}</th><td>([^<]*)</td>'
         found = re.findall(rows, text)
         assert len(found) == text.count(f">{note}</text>") > 10
@@ -159,4 +159,4 @@ def test_failed_views_are_told_wherever_a_figure_of_their_subject_is(project: Pr
 
 
 def test_nothing_is_said_of_failed_views_where_none_failed(project: Project) -> None:
-    assert "views failed" not in made(project)
+    assert "failed views" not in made(project)

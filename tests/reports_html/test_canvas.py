@@ -66,6 +66,20 @@ def test_long_names_keep_both_ends() -> None:
     assert short("first" + "x" * 90 + "last") == "first" + "x" * 19 + "…" + "x" * 19 + "last"
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("映" * 24, "映" * 24),
+        ("映" * 80, "映" * 12 + "…" + "映" * 11),
+        ("W" * 80, "W" * 16 + "…" + "W" * 15),
+        # An accent of its own takes no room.
+        ("e\u0301" * 48, "e\u0301" * 48),
+    ],
+)
+def test_wide_letters_take_more_room(name: str, shown: str) -> None:
+    assert short(name) == shown
+
+
 def test_a_name_with_an_underscore_in_front_is_in_the_legend() -> None:
     with drawing():
         figure, axes = chart(1, "across")

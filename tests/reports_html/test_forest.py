@@ -32,3 +32,9 @@ def test_what_must_be_known_of_a_figure_stands_in_the_picture_and_in_the_table(
 def test_the_lists_are_named_however_few_there_are(groups: tuple[str, ...]) -> None:
     words = drawn_words(Panel("LOC", "higher is better", [Row(group, "a", 0.5) for group in groups]))
     assert [word for word in words if word.startswith("films")] == list(groups)
+
+
+@pytest.mark.parametrize(("count", "times"), [(8, 1), (9, 2)])
+def test_a_long_panel_has_its_scale_at_both_ends(count: int, times: int) -> None:
+    rows = [Row("films", f"r{number}", 0.0, -1.0, 1.0, 30) for number in range(count)]
+    assert drawn_words(Panel("LOC", "higher is better", rows)).count("0") == times

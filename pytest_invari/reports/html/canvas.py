@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.reports.html.parts import Picture
@@ -85,8 +87,25 @@ def series(number: int) -> dict[str, Any]:
 
 
 def short(name: str, most: int = 48) -> str:
-    """A name that fits into a picture; the tables have all of it."""
-    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
+    """A name that fits into a picture, where *most* letters of usual width do; the tables have all of it."""
+    if sum(map(_width, name)) <= most:
+        return name
+    return f"{_beginning(name, most // 2)}…{_beginning(name[::-1], most // 2 - 1)[::-1]}"
+
+
+def _beginning(name: str, most: int) -> str:
+    """As many of the first characters as fit."""
+    ends = accumulate(map(_width, name))
+    return "".join(character for character, end in zip(name, ends, strict=True) if end <= most)
+
+
+def _width(character: str) -> float:
+    """About how much of a line a character takes, as many letters; the reader's font is not known."""
+    if unicodedata.combining(character):
+        return 0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1.5 if character.isupper() or character in "mw@%" else 1
 
 
 def chart(names: int, across: str, up: str = "") -> tuple[Figure, Any]:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_invari.reports.html.canvas import INK, chart, drawing, named, picture, series
+from pytest_invari.reports.html.canvas import INK, SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
-from pytest_invari.reports.rows import shown_name
+from pytest_invari.reports.rows import failed_views, in_brackets
 from pytest_invari.reports.text import figure, number, printable
 
 __all__ = ["associations", "section"]
@@ -45,7 +45,12 @@ def section(subjects: Sequence[Summary]) -> Section | None:
             pictures.append(draw_panel(panel, f"fresh{count}"))
             tables.append(panel_table(panel))
         for measure in _MEASURES:
-            pictures.append(_draw_sizes(having, measure, f"sizes{measure}"))
+            drawn = [
+                each for each in having if any(math.isfinite(rho) for _, rho, *_ in _sizes(each, measure))
+            ]
+            for start in range(0, len(drawn), len(SERIES)):
+                some = drawn[start : start + len(SERIES)]
+                pictures.append(_draw_sizes(some, measure, f"sizes{measure}{start}"))
             tables.append(_sizes_table(having, measure))
     return Section("fresh-views", "Would fresh views agree?", _TEXT, pictures, tables)
 
@@ -54,20 +59,20 @@ def associations(subjects: Sequence[Summary]) -> Iterator[Panel]:
     """For each measure the associations of each subject with targets that reuse none, one and two views."""
     for prefix, measure in _MEASURES.items():
         rows = [
-            _row(_subject(each), words, _analysis(each)["statistics"][prefix + name])
+            _row(each, words, _analysis(each)["statistics"][prefix + name])
             for each in subjects
             for name, words in _TARGETS.items()
         ]
         yield Panel("Disjoint against reused targets", f"Spearman's rho, {measure}", rows)
 
 
-def _row(group: str, name: str, found: Analysis) -> Row:
+def _row(summary: Summary, name: str, found: Analysis) -> Row:
     level = found["mechanical"]
     null, spread = _number(found["chance"]), (math.nan, math.nan)
     if level is not None:
         null, spread = _number(level["mean"]), (_number(level["low"]), _number(level["high"]))
     return Row(
-        group,
+        _subject(summary),
         name,
         _number(found["estimate"]),
         _number(found["low"]),
@@ -76,6 +81,7 @@ def _row(group: str, name: str, found: Analysis) -> Row:
         null=null,
         spread=spread,
         reason=printable(found["reason"] or ""),
+        notes=tuple(filter(None, [failed_views(summary)])),
     )
 
 
@@ -85,8 +91,6 @@ def _draw_sizes(subjects: Sequence[Summary], prefix: str, name: str) -> Picture:
     middle = (len(subjects) - 1) / 2
     for count, each in enumerate(subjects):
         points = [point for point in _sizes(each, prefix) if not math.isnan(point[1])]
-        if not points:
-            continue
         across = [size + 0.05 * (count - middle) for size, *_ in points]
         ends = [[point[1] - point[2] for point in points], [point[3] - point[1] for point in points]]
         rhos = [point[1] for point in points]
@@ -102,7 +106,7 @@ def _draw_sizes(subjects: Sequence[Summary], prefix: str, name: str) -> Picture:
 
 def _sizes_table(subjects: Sequence[Summary], prefix: str) -> Table:
     rows = [
-        (_subject(each), str(size), figure(rho, low, high, n, _DIGITS))
+        (_subject(each), str(size), figure(rho, low, high, n, _DIGITS) + in_brackets(failed_views(each)))
         for each in subjects
         for size, rho, low, high, n in _sizes(each, prefix)
     ]
@@ -128,7 +132,7 @@ def _analysis(summary: Summary) -> Analysis:
 
 
 def _subject(summary: Summary) -> str:
-    return f"{shown_name(summary)}, {printable(summary['dataset'])}, lists of {summary['k']}"
+    return printable(f"{summary['reranker']}, {summary['dataset']}, lists of {summary['k']}")
 
 
 def _number(value: float | None) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.reports.html.canvas import BAND, BOUND, FAINT, INK, SERIES, WIDTH, picture, short
 from pytest_invari.reports.html.parts import Picture, Table
+from pytest_invari.reports.rows import in_brackets
 from pytest_invari.reports.text import figure
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ __all__ = ["Bound", "Panel", "Row", "draw_panel", "panel_table"]
 # Heights in the units of the page: a heading, a row of words above its interval, and what an axis takes.
 _HEADING, _ROW, _WORDS, _AXIS, _MARGIN = 20, 40, 15, 26, 14
 _LABEL_LENGTH = 27
+# More rows than this have the scale above them as well.
+_LONG = 8
 _DIGITS = 3
 
 
@@ -78,14 +81,15 @@ def draw_panel(panel: Panel, name: str) -> Picture:
     from matplotlib.ticker import MaxNLocator
 
     plot = len(_groups(panel.rows)) * _HEADING + sum(row.height for row in panel.rows)
-    height = plot + _AXIS
+    is_long = len(panel.rows) > _LONG
+    height = plot + _AXIS * (1 + is_long)
     drawn = Figure((WIDTH / 72, height / 72))
     axes = drawn.add_axes((_MARGIN / WIDTH, _AXIS / height, 1 - 2 * _MARGIN / WIDTH, plot / height))
     axes.set_ylim(plot, 0)
     axes.set_xlim(*_scale(panel.rows))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.tick_params(color=FAINT)
+    axes.tick_params(color=FAINT, top=is_long, labeltop=is_long)
     whole = all(number == round(number) for row in panel.rows for number in row.numbers)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10), integer=whole))
     top = 0.0
@@ -174,8 +178,7 @@ def _full_name(row: Row) -> str:
 
 def _figure(row: Row, counted: bool) -> str:
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted)
-    remarks = "; ".join(filter(None, (row.reason, *row.notes)))
-    return f"{shown} ({remarks})" if remarks else shown
+    return shown + in_brackets("; ".join(filter(None, (row.reason, *row.notes))))
 
 
 def _null_text(row: Row, counted: bool) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_invari.reports.html.canvas import SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Picture, Section, Table
 from pytest_invari.reports.results import Summary
-from pytest_invari.reports.rows import failed_views, row_name
+from pytest_invari.reports.rows import failed_views, in_brackets, row_name
 from pytest_invari.reports.text import figure, number, printable
 
 __all__ = ["Curve", "Lengths", "lengths", "section"]
@@ -108,7 +108,7 @@ def _table(found: Lengths) -> Table:
     rows = []
     for curve in found.curves:
         for (k, estimate, low, high, n, null), failed in zip(curve.points, curve.failed, strict=True):
-            shown = figure(estimate, low, high, n, _DIGITS) + (f" ({failed})" if failed else "")
+            shown = figure(estimate, low, high, n, _DIGITS) + in_brackets(failed)
             nulls = [] if found.metric != "ppi" else [number(null, _DIGITS)]
             rows.append((curve.name, str(k), shown, *nulls))
     headings = ["reranker", "K", "estimate [95% interval] n=queries"]
