@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pytest_invari.measure.requests import ATTEMPTS
 from pytest_invari.members import calls_of, fingerprint_of
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Context, Ranking, Request, Reranker, rank_all
@@ -27,8 +28,8 @@ class Memo(Wrapper):
     """Answers a request that was answered before: same query, context, candidates, order and labels.
 
     The repeated answer costs what the first did in calls, depth and tokens, because a method is judged
-    by what it asks for; all of its ``tokens_in`` are ``tokens_cached`` and it took no time. Failed
-    answers are not kept: asking again may succeed.
+    by what it asks for; all of its ``tokens_in`` are ``tokens_cached`` and it took no time, and no
+    service was asked for it again. Failed answers are not kept: asking again may succeed.
     """
 
     def __init__(
@@ -81,4 +82,5 @@ def _key(request: Request) -> Key:
 def _repeated(ranking: Ranking) -> Ranking:
     tick(ranking.cost.calls)
     cost = replace(ranking.cost, tokens_cached=ranking.cost.tokens_in, seconds=0.0)
-    return replace(ranking, cost=cost)
+    diagnostics = {name: value for name, value in ranking.diagnostics.items() if name != ATTEMPTS}
+    return replace(ranking, cost=cost, diagnostics=diagnostics)

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import ClassVar, Literal, TypeAlias
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.requests import requests_told
 from pytest_invari.measure.views import shuffled
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker, Status, rank_all
 from pytest_invari.rerankers.wrapping import Wrapper, order_seed
@@ -89,12 +90,14 @@ class _Run:
         self.ranking = Ranking(())
         self._steps = steps
         self._answers: list[Ranking] = []
+        self._told: list[Ranking] = []
         self._cost = Cost()
         self._go_on()
 
     def take(self, answers: Sequence[Ranking]) -> None:
         """Go on with the answers to what was asked."""
         self._cost = self._cost.then(reduce(Cost.beside, (answer.cost for answer in answers)))
+        self._told += answers
         for request, answer in zip(self.asked, answers, strict=True):
             if answer.status == "failed":
                 place = f"call {len(self._answers) + 1}, on {len(request.candidates)} candidates"
@@ -116,7 +119,8 @@ class _Run:
 
     def _end(self, ranking: Ranking) -> None:
         self._steps.close()
-        self.asked, self.ranking = (), ranking
+        told = requests_told(self._told, self._cost.calls)
+        self.asked, self.ranking = (), replace(ranking, diagnostics={**ranking.diagnostics, **told})
 
 
 def at_least(least: int, **options: int) -> None:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
+from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.markup import code, fenced, plain, table
 from pytest_invari.reports.results import wording
 from pytest_invari.reports.rows import (
     audits,
-    cost_line,
     grouped_left_out,
     measurements,
     outcome_line,
-    records_line,
     verdict_counts,
 )
 from pytest_invari.reports.text import harmless
@@ -212,8 +211,5 @@ def _measured(book: ResultBook) -> Iterator[str]:
 
 
 def _closing(run: Run) -> Iterator[str]:
-    if run.book.subjects:
-        yield plain(cost_line(run.book.subjects))
-        if run.settings.records is not None:
-            yield plain(records_line(run.book.subjects, run.settings.records))
+    yield from map(plain, closing_lines(run.book.subjects, run.settings.records))
     yield fenced([run.command])

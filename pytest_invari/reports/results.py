@@ -12,6 +12,7 @@ import pytest
 
 from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.requests import further_requests, has_cut_texts
 from pytest_invari.metrics import all_metrics, parse_metric
 from pytest_invari.progress import bar
 from pytest_invari.reports.text import figure, harmless
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.catalog import Analysis
-    from pytest_invari.protocol import Cost
+    from pytest_invari.protocol import Cost, Ranking
 
 __all__ = [
     "COSTS",
@@ -255,6 +256,7 @@ def summarise(
         "rankings": len(observations),
         "rankings_from_records": sum(seen.from_records for seen in observations),
         "failures": int(measured.failure_count),
+        **_request_counts([seen.ranking for seen in observations]),
         "cost": {
             name: None if name in unreported else float(measured.interval(name).estimate) for name in COSTS
         },
@@ -283,6 +285,16 @@ def table_metrics(plan: Plan, suite_metrics: Iterable[Metric]) -> list[str]:
     order = list(all_metrics())
     found = {each.name: each for each in (*standing, *suite_metrics) if each.kind != "analysis"}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))
+
+
+def _request_counts(rankings: Sequence[Ranking]) -> dict[str, int]:
+    """How many rankings a service did not answer at once, or did not read whole."""
+    further = [further_requests(ranking) for ranking in rankings]
+    return {
+        "rankings_asked_again": sum(map(bool, further)),
+        "further_requests": sum(further),
+        "rankings_with_cut_texts": sum(map(has_cut_texts, rankings)),
+    }
 
 
 def witness_costs(costs: Sequence[Cost]) -> dict[str, Any]:

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
+from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.results import Result, ResultBook, Summary, describe
 from pytest_invari.reports.rows import (
     audits,
-    cost_line,
     grouped_left_out,
     measurements,
     outcome_line,
-    records_line,
     verdict_counts,
 )
 from pytest_invari.reports.text import printable
@@ -215,8 +214,5 @@ def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, wi
     if settings.save is not None:
         lacking = f"; {len(changes.unmeasured)} could not be measured" if changes.unmeasured else ""
         lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}{lacking}"))
-    if book.subjects:
-        lines.append(cost_line(book.subjects))
-        if settings.records is not None:
-            lines.append(records_line(book.subjects, settings.records))
+    lines += closing_lines(book.subjects, settings.records)
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.requests import TRUNCATED
 from pytest_invari.protocol import Cost, RankingError
 from pytest_invari.rerankers.bridges.bridge import Answer, Asked, Bridge
 from pytest_invari.rerankers.language_model.conversion import quiet_transformers
@@ -117,7 +118,7 @@ class CrossEncoderBridge(Bridge):
 
 
 def _truncated(count: int) -> dict[str, int]:
-    return {"truncated": count} if count else {}
+    return {TRUNCATED: count} if count else {}
 
 
 def make(build: Build, model: str, max_length: int = 0, batch_size: int = 32) -> CrossEncoderBridge:

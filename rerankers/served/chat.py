@@ -8,6 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.requests import TRUNCATED
 from pytest_invari.measure.uncertainty import certainty
 from pytest_invari.protocol import (
     Candidate,
@@ -138,7 +139,7 @@ class ChatEndpoint(Served):
         try:
             first = FirstToken.read(reply.content)
             scores = first.of(labels)
-            diagnostics = self._diagnostics(reply, first, scores)
+            diagnostics = {**self._diagnostics(reply, first, scores), **self._cut(request)}
             return _ranking(request, labels, scores, cost, diagnostics)
         except RankingError as error:
             return Ranking.failed(f"{self.client.address}: {error}", cost)
@@ -189,6 +190,12 @@ class ChatEndpoint(Served):
 
     def _text(self, piece: Piece) -> str:
         return piece.text[: self.text_characters or None] if piece.is_item else piece.text
+
+    def _cut(self, request: Request) -> dict[str, int]:
+        """How many candidates' texts are longer than what is sent of them, where some are."""
+        most = self.text_characters or math.inf
+        count = sum(len(" ".join(each.text.split())) > most for each in request.candidates)
+        return {TRUNCATED: count} if count else {}
 
     def _complete(self, messages: Sequence[Mapping[str, str]]) -> Reply:
         body: dict[str, Any] = {

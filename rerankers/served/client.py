@@ -45,7 +45,12 @@ _Made = TypeVar("_Made")
 
 
 class ServiceError(RankingError):
-    """A call without a usable answer; the message names the service and what it said, without secrets."""
+    """A call without a usable answer; the message names the service and what it said, without secrets.
+
+    ``attempts`` is how often it was tried.
+    """
+
+    attempts = 1
 
 
 class TransientServiceError(ServiceError):
@@ -256,14 +261,17 @@ class Client:
                 if attempt >= self.limits.attempts or (error.wait or 0.0) > LONGEST_WAIT:
                     told = f"{error} ({attempt} attempts)" if attempt > 1 else str(error)
                     self._host.note(told)
-                    raise TransientServiceError(told) from None
+                    given_up = TransientServiceError(told)
+                    given_up.attempts = attempt
+                    raise given_up from None
                 if error.wait is not None:
                     self._host.pause_for(error.wait)
                 # Waits that double, and are drawn, so that many requests do not come back at once.
                 wait = 0.0 if error.wait else min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
                 stopped.wait(wait * random.uniform(0.5, 1.0))
-            except ServiceError:
+            except ServiceError as error:
                 self._host.note("")
+                error.attempts = attempt
                 raise
             else:
                 self._host.note("")

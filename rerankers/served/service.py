@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.requests import ATTEMPTS
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, RankingError, Request
 from pytest_invari.rerankers.served.client import Client, Reply, ServiceError, TransientServiceError
@@ -89,9 +90,9 @@ class Served(ABC):
         try:
             return self.ask(request)
         except ServiceError as error:
-            return Ranking.failed(
-                str(error), Cost(calls=1, depth=1), is_transient=isinstance(error, TransientServiceError)
-            )
+            is_transient = isinstance(error, TransientServiceError)
+            failed = Ranking.failed(str(error), Cost(calls=1, depth=1), is_transient=is_transient)
+            return replace(failed, diagnostics={**failed.diagnostics, **_attempts(error.attempts)})
         except RankingError as error:
             return Ranking.failed(str(error), Cost(calls=1, depth=1))
 
@@ -145,8 +146,12 @@ def described(reply: Reply, model: object) -> dict[str, Any]:
     served = model if isinstance(model, str) and model else None
     return {
         **({"served_model": served[:200]} if served else {}),
-        **({"attempts": reply.attempts} if reply.attempts > 1 else {}),
+        **_attempts(reply.attempts),
     }
+
+
+def _attempts(count: int) -> dict[str, int]:
+    return {ATTEMPTS: count} if count > 1 else {}
 
 
 def _require_none(indices: Iterable[int], fault: str) -> None:

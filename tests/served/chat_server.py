@@ -147,6 +147,14 @@ class Handler(BaseHTTPRequestHandler):
 
         return count == 1 and self._raw(502, gzip.compress(b"bad gateway"), {"content-encoding": "gzip"})
 
+    def _fitful(self, body: Any, count: int) -> bool:
+        """Ask for a short pause at every fifth request."""
+        body["refused"] = count % 5 == 0
+        return body["refused"] and self._hurried(body, count)
+
+    def _hurried(self, body: Any, count: int) -> bool:
+        return self._fail(429, "a moment", {"retry-after": "0.01"})
+
     def _away(self, body: Any, count: int) -> bool:
         return self._fail(429, "come back tomorrow", {"retry-after": "86400"})
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_invari import __version__
+from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.results import COSTS, Result, wording
-from pytest_invari.reports.rows import cost_line, grouped_left_out, outcome_line, records_line, verdict_counts
+from pytest_invari.reports.rows import grouped_left_out, outcome_line, verdict_counts
 from pytest_invari.reports.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
@@ -57,11 +58,6 @@ class Head:
 def verdicts(page: Page) -> Head:
     """Gather the head of the page."""
     book, settings = page.book, page.settings
-    lines = []
-    if book.subjects:
-        lines.append(cost_line(book.subjects))
-        if settings.records is not None:
-            lines.append(records_line(book.subjects, settings.records))
     return Head(
         _suites(page),
         verdict_counts(book, settings),
@@ -72,7 +68,7 @@ def verdicts(page: Page) -> Head:
             (printable(criterion), printable(", ".join(subjects)), printable(reason))
             for (criterion, reason), subjects in grouped_left_out(page.left_out).items()
         ],
-        lines,
+        closing_lines(book.subjects, settings.records),
         [f"pytest-invari {__version__}", *_hashes(page)],
     )
 
