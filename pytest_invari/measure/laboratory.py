@@ -9,15 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_invari.blinding import blind_ids
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
-from pytest_invari.lookup.registry import TASK_FILES, Build, ModelSettings
+from pytest_invari.lookup.registry import TASK_FILES, ModelSettings
 from pytest_invari.measure.audit import Audit, audit_reranker
 from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.stock import Shown, Stock, shown_to
 from pytest_invari.measure.views import View
-from pytest_invari.members import check_reranker, fingerprint_of, prepare_reranker
+from pytest_invari.members import check_reranker, fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all
 from pytest_invari.records.folder import Record, RecordFolder
@@ -34,17 +33,15 @@ from pytest_invari.redaction import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_invari.data.tasks import Task
+    from pytest_invari.data.tasks import Task, TaskSet
     from pytest_invari.lookup.registry import Registry, RerankerSpec
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.observe import Key
-    from pytest_invari.protocol import Cost, Reranker
+    from pytest_invari.protocol import Cost
     from pytest_invari.witness import Order, Rank
 
 __all__ = ["Laboratory", "Plan", "Subject"]
 
-_Lists = tuple[str, int, int | None]
-_Shown = tuple[str, _Lists, str, bool]
 # The observations of all views, and those of the views that were asked again.
 _Answers = tuple[list[Observation], list[Observation]]
 
@@ -80,20 +77,16 @@ class Laboratory:
     ) -> None:
         if replay and records is None:
             raise InvariError("a replay needs the folder of the records")
-        self._registry = registry
         self._settings = settings or ModelSettings()
+        self._stock = Stock(registry, self._settings, {} if shared is None else shared)
         self._records = RecordFolder(records) if records is not None else None
         self._is_replay = replay
         self._retry_failed = retry_failed
         self._show = show_progress
-        self._shared: dict[object, object] = {} if shared is None else shared
         self._audits = audits
-        self._audited: dict[_Shown, Audit] = {}
-        self._tasks: dict[_Lists, TaskSet] = {}
+        self._audited: dict[Shown, Audit] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
-        self._built: dict[_Shown, Reranker] = {}
-        self._prepared: set[_Shown] = set()
-        self._replayed: dict[_Shown, tuple[Record, TaskSet]] = {}
+        self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
         self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
@@ -104,12 +97,7 @@ class Laboratory:
         Raises:
             InvariError: they cannot be loaded, or are no possible tasks.
         """
-        key = _lists(plan)
-        if key not in self._tasks:
-            tasks = self._registry.load_tasks(plan.dataset, plan.k, plan.queries)
-            _require_possible(tasks, plan)
-            self._tasks[key] = tasks
-        return self._tasks[key]
+        return self._stock.tasks(plan)
 
     def check(self, spec: RerankerSpec, plan: Plan, *, is_baseline: bool = False) -> None:
         """Refuse what can be refused before a model is loaded; a replay is read and checked whole.
@@ -128,7 +116,7 @@ class Laboratory:
         if self._records is not None:
             self._records.check()
             self._check_kept(self._records, spec, plan)
-        check_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
+        check_reranker(self._stock.reranker(spec, plan), f"reranker {spec.label!r}")
 
     def check_tasks(self, plan: Plan) -> None:
         """Refuse lists that a plan cannot be carried out on; a replay has lists of its own.
@@ -146,11 +134,8 @@ class Laboratory:
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
         """Load what the reranker needs, once. A replay needs nothing."""
-        key = _shown(spec, plan)
-        if self._is_replay or key in self._prepared:
-            return
-        prepare_reranker(self._reranker(spec, plan), f"reranker {spec.label!r}")
-        self._prepared.add(key)
+        if not self._is_replay:
+            self._stock.prepare(spec, plan)
 
     def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
         """Rank every view that is not known yet, or replay them, and measure.
@@ -172,17 +157,17 @@ class Laboratory:
 
     def audit(self, spec: RerankerSpec, plan: Plan) -> Audit | None:
         """What a few questions told of a measured reranker; None where none were asked."""
-        return self._audited.get(_shown(spec, plan))
+        return self._audited.get(shown_to(spec, plan))
 
     def tasks_of(self, spec: RerankerSpec, plan: Plan) -> TaskSet:
         """The tasks that a subject is measured on, once it is checked or measured; a replay has its own."""
-        return self._replayed[_shown(spec, plan)][1] if self._is_replay else self.tasks(plan)
+        return self._replayed[shown_to(spec, plan)][1] if self._is_replay else self.tasks(plan)
 
     def fingerprint(self, spec: RerankerSpec, plan: Plan) -> Mapping[str, Scalar]:
         """What a measured reranker says of itself, flat, without secrets; of a replay, what was recorded."""
         if self._is_replay:
-            return self._replayed[_shown(spec, plan)][0].manifest.reranker
-        return flatten(fingerprint_of(self._reranker(spec, plan), spec.label))
+            return self._replayed[shown_to(spec, plan)][0].manifest.reranker
+        return flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label))
 
     @contextmanager
     def asking(self, spec: RerankerSpec, plan: Plan, task: Task, most: int) -> Iterator[Rank]:
@@ -192,7 +177,7 @@ class Laboratory:
         """
         from pytest_invari.measure.measured import VALID
 
-        reranker = self._reranker(spec, plan)
+        reranker = self._stock.reranker(spec, plan)
         costs = self._asked_besides.setdefault((spec.label, plan), [])
         what = f"{without_secrets(spec.label)}, query {task.query_id!r} in other orders"
         with bar(most, what, unit="view", show=self._show) as progress:
@@ -235,7 +220,7 @@ class Laboratory:
         views = self._sampled(plan, tasks)
         repeated = {suffix: plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)}
         self.prepare(spec, plan)
-        reranker = self._reranker(spec, plan)
+        reranker = self._stock.reranker(spec, plan)
         subject = _subject(spec, plan, tasks.name)
         record = None
         if self._records is not None:
@@ -254,8 +239,7 @@ class Laboratory:
         observations = ranked(reranker, tasks, views, description=what)
         repeats = []
         if plan.repeats:
-            # Built anew, so that nothing is answered from memory.
-            again = self._build(spec, plan)
+            again = self._stock.anew(spec, plan)
             for suffix, batch in ((_ALONE, 1), (_BATCH, plan.repeats)):
                 repeats += ranked(
                     again, tasks, repeated[suffix], description=f"{what}, again", batch_size=batch
@@ -268,11 +252,11 @@ class Laboratory:
         self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str
     ) -> None:
         """Take the audit from the records, or make one, unless all rankings are there without one."""
-        key = _shown(spec, plan)
+        key = shown_to(spec, plan)
         kept = record.notes.audit() if record is not None else None
         if kept is None and (record is None or keys - record.read().keys()):
             with bar(1, f"audit of {what}", unit="audit", show=self._show) as progress:
-                kept = audit_reranker(lambda: self._build(spec, plan), self.tasks(plan).tasks)
+                kept = audit_reranker(lambda: self._stock.anew(spec, plan), self.tasks(plan).tasks)
                 progress.advance()
             if record is not None and not kept.was_away:
                 record.notes.keep_audit(kept)
@@ -280,7 +264,7 @@ class Laboratory:
             self._audited[key] = kept
 
     def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        key = _shown(spec, plan)
+        key = shown_to(spec, plan)
         if key not in self._replayed:
             self._replayed[key] = self._find(spec, plan)
         record, tasks = self._replayed[key]
@@ -339,21 +323,6 @@ class Laboratory:
         )
         return as_shown(views, kept)
 
-    def _reranker(self, spec: RerankerSpec, plan: Plan) -> Reranker:
-        key = _shown(spec, plan)
-        if key not in self._built:
-            self._built[key] = self._build(spec, plan)
-        return self._built[key]
-
-    def _build(self, spec: RerankerSpec, plan: Plan) -> Reranker:
-        build = Build(
-            self._settings, self.tasks(plan), plan.k, self._registry, self._shared, labels=plan.labels
-        )
-        reranker = self._registry.build(spec, build)
-        if not plan.blind_ids or getattr(reranker, "knows_ids", False):
-            return reranker
-        return blind_ids(reranker, label=spec.label)
-
 
 def _warn_of_disagreements(record: Record) -> None:
     if found := record.disagreements:
@@ -365,16 +334,6 @@ def _warn_of_disagreements(record: Record) -> None:
         )
 
 
-def _lists(plan: Plan) -> _Lists:
-    """What of a plan decides which lists there are."""
-    return plan.dataset, plan.k, plan.queries
-
-
-def _shown(spec: RerankerSpec, plan: Plan) -> _Shown:
-    """What of a plan decides what a reranker is shown, besides the orders."""
-    return spec.label, _lists(plan), plan.labels, plan.blind_ids
-
-
 def _keys(*shown: Mapping[str, list[View]]) -> set[Key]:
     """What identifies the observations of these views."""
     return {(query_id, view.name) for views in shown for query_id, drawn in views.items() for view in drawn}
@@ -382,20 +341,3 @@ def _keys(*shown: Mapping[str, list[View]]) -> set[Key]:
 
 def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:
     return Subject(without_secrets(spec.label), dataset, plan.k)
-
-
-def _require_possible(tasks: TaskSet, plan: Plan) -> None:
-    if not tasks.tasks:
-        raise InvariError(f"data set {plan.dataset!r}: has no queries")
-    seen: set[str] = set()
-    for task in tasks.tasks:
-        where = f"data set {plan.dataset!r}: query {task.query_id!r}"
-        if task.query_id in seen:
-            raise InvariError(f"{where} is there twice; every query needs an id of its own")
-        seen.add(task.query_id)
-        if len(set(task.ids)) != len(task.ids):
-            raise InvariError(f"{where} has a candidate twice; every candidate of a list needs its own id")
-        if len(task.ids) != plan.k:
-            raise InvariError(
-                f"{where} has {counted(len(task.ids), 'candidate')}, not the {plan.k} asked for"
-            )

@@ -84,6 +84,27 @@ def test_measuring_prepares_what_nobody_has(project: Project) -> None:
     assert reranker.log == ["prepare", *["rank"] * 16]
 
 
+class Loaded:
+    """Ranks by what it has loaded."""
+
+    def prepare(self) -> None:
+        assert not hasattr(self, "model")
+        self.model = str
+
+    def rank(self, request: Request) -> Ranking:
+        return Ranking.from_order(request, sorted(request.ids, key=self.model))
+
+
+@pytest.mark.parametrize("target", [Loaded, Loaded()], ids=["a class", "a ready one"])
+def test_what_is_built_anew_is_loaded_too_and_nothing_twice(project: Project, target: object) -> None:
+    laboratory = project.laboratory({"mine": target}, keep=False, audits=True)
+    measured = laboratory.measure(MINE, replace(project.plan(), repeats=2))
+    assert [seen.ranking.fault for seen in measured.repeats] == [""] * 4
+    audit = laboratory.audit(MINE, measured.plan)
+    assert audit is not None
+    assert audit.fault == ""
+
+
 def test_policies_for_failures_and_ties_rank_nothing_again(project: Project, by_id: type[ById]) -> None:
     reranker = by_id(lambda request: request.query_id == "query1")
     laboratory = project.laboratory({"mine": reranker}, keep=False)
