@@ -43,6 +43,11 @@ addEventListener("load", () => {
   const view = document.getElementById("frame").contentWindow, page = view.document;
   const style = (each, name) => view.getComputedStyle(each)[name];
   const all = which => [...page.querySelectorAll(which)];
+  const lines = each => {
+    const range = page.createRange();
+    range.selectNodeContents(each);
+    return new Set([...range.getClientRects()].map(box => box.top)).size;
+  };
   const colours = (which, name) => [...new Set(all(which).map(each => style(each, name)))];
   document.getElementById("found").textContent = JSON.stringify({
     title: page.title,
@@ -61,6 +66,11 @@ addEventListener("load", () => {
     shaded: colours(".shade9, .shade9 small", "color"),
     series: [...colours("STROKES", "stroke"), ...colours("FILLS", "fill")],
     letters: Math.min(...all("svg text").map(each => each.getBoundingClientRect().height)),
+    narrow: (all("details").forEach(each => each.open = true), all("th, td"))
+      .filter(each => each.textContent.length > 12 && each.getBoundingClientRect().width < 120)
+      .map(each => each.outerHTML.slice(0, 80)),
+    torn: all(".data th, .data td").filter(each => each.textContent.length <= 12 && lines(each) > 1)
+      .map(each => each.outerHTML.slice(0, 80)),
   });
 });
 </script>
@@ -164,6 +174,7 @@ def test_it_fits_runs_nothing_and_asks_for_nothing(
     found = browser.look(server, report, width, scheme)
     assert found["content"] == found["width"] <= width
     assert found["beyond"] == []
+    assert (found["narrow"], found["torn"]) == ([], [])
     assert (found["fetched"], found["scripts"]) == ([], 0)
     assert server.asked == ["/frame.html", "/report.html"]
     assert browser.console == []
