@@ -72,6 +72,16 @@ def pytest_configure(config: pytest.Config) -> None:
         # They collect what there is to show; paths of suites are none of pytest's.
         config.args[:] = [argument for argument in config.args if not _may_be_ours(argument)]
         return
+    try:
+        _start(config)
+    except pytest.UsageError as error:
+        from pytest_invari.reports.github import annotate_error
+
+        annotate_error(config, str(error))
+        raise
+
+
+def _start(config: pytest.Config) -> None:
     from pytest_invari.session.hooks import use_own_metrics
     from pytest_invari.session.ignored import (
         refuse_in_selfcheck,

@@ -22,7 +22,7 @@ from pytest_invari.reports.text import harmless, printable
 if TYPE_CHECKING:
     from pytest_invari.criteria.checks import Check
 
-__all__ = ["Annotation", "GitHub", "tell_github", "workflow_command"]
+__all__ = ["Annotation", "GitHub", "annotate_error", "tell_github", "workflow_command"]
 
 NAME = "invari-github"
 OTHERS = "pytest_github_actions_annotate_failures"
@@ -52,8 +52,19 @@ class Annotation:
 
 def tell_github(config: pytest.Config, run: Callable[[], Run]) -> None:
     """In a workflow of GitHub Actions, have its summary and annotations made of *run* at the end."""
-    if os.environ.get("GITHUB_ACTIONS") == "true" and not hasattr(config, "workerinput"):
+    if _is_in_workflow(config):
         config.pluginmanager.register(GitHub(config, run), NAME)
+
+
+def annotate_error(config: pytest.Config, message: str) -> None:
+    """In a workflow, annotate at the run what cannot be done: the line of it stands in the log alone."""
+    if _is_in_workflow(config) and config.pluginmanager.hasplugin("terminal"):
+        said = Annotation("error", "invari cannot do this", printable(message))
+        print(workflow_command(said), file=sys.stderr)
+
+
+def _is_in_workflow(config: pytest.Config) -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true" and not hasattr(config, "workerinput")
 
 
 def workflow_command(annotation: Annotation) -> str:

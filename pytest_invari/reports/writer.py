@@ -73,10 +73,13 @@ class Writer:
                 with atomic_file(self._path) as temporary:
                     temporary.write_text(text, encoding="utf-8")
         except InvariError as error:
-            self._fault = harmless(f"ERROR: {error}")
+            self._fault = harmless(str(error))
             session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
 
-    def pytest_unconfigure(self) -> None:
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Tell the fault."""
         if self._fault:
-            print(self._fault, file=sys.stderr)
+            from pytest_invari.reports.github import annotate_error
+
+            print(f"ERROR: {self._fault}", file=sys.stderr)
+            annotate_error(config, self._fault)

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_invari.reports.github import SUMMARY_BYTES, Annotation, workflow_command
 from tests.baseline.conftest import Gated, gated
+from tests.plugin.test_option_json import FOLDER_GONE
 from tests.plugin.test_option_markdown import WITNESS
 
 if TYPE_CHECKING:
@@ -223,3 +224,35 @@ def test_a_witness_goes_with_the_annotation(project: Project, summary: Path) -> 
     assert first.startswith("32 of 32 queries are ranked differently in another order")
     assert second.startswith("query 'q")
     assert sum(" is ranked [" in line for line in others) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--invari-profile=no, such: one%",), "no, such: one%"),
+        (("--invari-replay",), "--invari-replay"),
+        (("--invari-json=nowhere/report.json",), "there is no folder nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_annotated_at_the_run(
+    project: Project, summary: Path, arguments: Sequence[str], told: str
+) -> None:
+    result = project.run(*arguments, reranker="input_order")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    [error] = [line.removeprefix("ERROR: ") for line in result.errlines if line.startswith("ERROR: ")]
+    [command] = [line for line in result.errlines if line.startswith("::")]
+    match = COMMAND.fullmatch(command)
+    assert match
+    assert told in error
+    assert [*map(read, match.groups(""))] == ["error", "", "", "invari cannot do this", error]
+    quiet = project.run(*arguments, "-p", "no:terminal", reranker="input_order")
+    assert not [line for line in quiet.errlines if line.startswith("::")]
+
+
+def test_a_report_that_cannot_be_written_is_annotated(project: Project, summary: Path) -> None:
+    project.write("mine_gone.py", FOLDER_GONE)
+    (project.path / "out").mkdir()
+    result = project.run("--invari-json=out/report.json", "-k", "gpi", reranker="mine_gone:rank")
+    [error] = [line.removeprefix("ERROR: ") for line in result.errlines if line.startswith("ERROR: ")]
+    [command] = [line for line in result.errlines if line.startswith("::")]
+    assert read(command) == f"::error title=invari cannot do this::{error}"
