@@ -20,6 +20,7 @@ __all__ = [
     "calls_of",
     "check_reranker",
     "fingerprint_of",
+    "has_early_fingerprint",
     "prepare_reranker",
     "refuse_async_members",
     "source_of",
@@ -92,6 +93,19 @@ def fingerprint_of(reranker: Reranker, label: str = "") -> Mapping[str, object]:
     who = f"reranker {label!r}" if label else ""
     found = _call(reranker, "fingerprint", read=_mapping, who=who)
     return {**source_of(type(reranker)), "label": label} if found is _ABSENT else found
+
+
+def has_early_fingerprint(reranker: Reranker) -> bool:
+    """Whether :func:`fingerprint_of` says of a reranker before it is prepared what it says afterwards.
+
+    A fingerprint of its own may rest on what is loaded, unless it says otherwise by ``early_fingerprint``.
+
+    Raises:
+        InvariError: that member is broken.
+    """
+    with user_code(f"{type(reranker).__qualname__}.early_fingerprint"):
+        may_change = hasattr(reranker, "prepare") and hasattr(reranker, "fingerprint")
+        return not may_change or getattr(reranker, "early_fingerprint", False) is True
 
 
 def source_of(thing: Any) -> dict[str, object]:

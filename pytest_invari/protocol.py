@@ -266,9 +266,9 @@ class Reranker(Protocol):
 
     Optional members, used where present: ``rank_many(requests)`` for batches, ``batch_requests``
     (how many requests it wants at once), ``fingerprint()`` (a mapping of everything that can change
-    its answers), ``label_binding`` (how the labels that it shows are bound), ``expected_calls(k)`` (for
-    the progress bar), ``check()`` (refuse bad settings before a model is loaded) and ``prepare()`` (load
-    the model).
+    its answers), ``early_fingerprint`` (whether that is the same before ``prepare()``), ``label_binding``
+    (how the labels that it shows are bound), ``expected_calls(k)`` (for the progress bar), ``check()``
+    (refuse bad settings before a model is loaded) and ``prepare()`` (load the model).
     """
 
     def rank(self, request: Request) -> Ranking:

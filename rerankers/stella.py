@@ -82,6 +82,11 @@ class Stella(Method):
         self.calibrator = calibrator
         self.updates = updates
 
+    @property
+    def early_fingerprint(self) -> bool:
+        """As the base; but who asks for a new calibration is to get one."""
+        return super().early_fingerprint and not self.calibrator.again
+
     def check(self) -> None:
         """Check the base, and that there is, or can be, a calibration for it."""
         super().check()

@@ -77,7 +77,7 @@ class Calibrator:
         self.repeats = repeats
         self.seed = seed
         self._given_path = Path(path).expanduser() if path else None
-        self._again = again
+        self.again = again
         self._calibration: Calibration | None = None
 
     @property
@@ -109,7 +109,7 @@ class Calibrator:
             InvariError: a given file that will be used is no calibration or another's; or one must be
                 made and no query has a relevant candidate.
         """
-        if self._given_path is not None and self._given_path.exists() and not self._again:
+        if self._given_path is not None and self._given_path.exists() and not self.again:
             self._read(self._given_path)
         elif not self._targets:
             raise InvariError(
@@ -147,7 +147,7 @@ class Calibrator:
         return [(task, target) for task, relevant in usable[: self.probes] for target in relevant]
 
     def _stored(self) -> Calibration | None:
-        if self._again or not self.path.exists():
+        if self.again or not self.path.exists():
             return None
         try:
             return self._read(self.path)

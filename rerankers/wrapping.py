@@ -5,7 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from pytest_invari.members import batch_size_of, check_reranker, fingerprint_of, prepare_reranker
+from pytest_invari.members import (
+    batch_size_of,
+    check_reranker,
+    fingerprint_of,
+    has_early_fingerprint,
+    prepare_reranker,
+)
 from pytest_invari.protocol import (
     LabelBinding,
     Ranking,
@@ -41,6 +47,11 @@ class Wrapper(ABC):
     def knows_ids(self) -> bool:
         """Whether the base knows the candidates by their ids, so that these cannot be hidden from it."""
         return bool(getattr(self.base, "knows_ids", False))
+
+    @property
+    def early_fingerprint(self) -> bool:
+        """Whether the base says before it is prepared what it says afterwards."""
+        return has_early_fingerprint(self.base)
 
     def rank(self, request: Request) -> Ranking:
         """Rank one request: a batch of one."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.lookup.registry import TASK_FILES, ModelSettings
 from pytest_invari.measure.audit import Audit, audit_reranker
-from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
+from pytest_invari.measure.observe import Observation, as_shown, is_due, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.measure.stock import Shown, Stock, shown_to
 from pytest_invari.measure.views import View
-from pytest_invari.members import check_reranker, fingerprint_of
+from pytest_invari.members import check_reranker, fingerprint_of, has_early_fingerprint
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all
 from pytest_invari.records.folder import Record, RecordFolder
@@ -87,6 +87,7 @@ class Laboratory:
         self._audited: dict[Shown, Audit] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
+        self._opened: dict[tuple[str, Plan], tuple[Record | None, bool]] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
         self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
@@ -133,9 +134,16 @@ class Laboratory:
         return self._is_replay
 
     def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
-        """Load what the reranker needs, once. A replay needs nothing."""
+        """Load what the reranker needs, once.
+
+        A replay needs nothing, nor does a run whose records hold all rankings, unless the reranker must be
+        loaded to say which records are its own.
+
+        Raises:
+            InvariError: it cannot be loaded, or the records are damaged.
+        """
         if not self._is_replay:
-            self._stock.prepare(spec, plan)
+            self._open(spec, _as_observed(plan))
 
     def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
         """Rank every view that is not known yet, or replay them, and measure.
@@ -177,6 +185,7 @@ class Laboratory:
         """
         from pytest_invari.measure.measured import VALID
 
+        self._stock.prepare(spec, plan)
         reranker = self._stock.reranker(spec, plan)
         costs = self._asked_besides.setdefault((spec.label, plan), [])
         what = f"{without_secrets(spec.label)}, query {task.query_id!r} in other orders"
@@ -207,9 +216,7 @@ class Laboratory:
                 record.tasks()
 
     def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        # How failures and ties count, how intervals are made and which views are compared with which
-        # changes nothing about what is observed.
-        shown = replace(plan, on_failure="strict", ties="broken", interval="bca", probe=(), target=())
+        shown = _as_observed(plan)
         key = (spec.label, shown)
         if key not in self._observed:
             self._observed[key] = (self._replay if self._is_replay else self._rank)(spec, shown)
@@ -218,20 +225,9 @@ class Laboratory:
     def _rank(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         tasks = self.tasks(plan)
         views = self._sampled(plan, tasks)
-        repeated = {suffix: plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)}
-        self.prepare(spec, plan)
+        record, is_whole = self._open(spec, plan)
         reranker = self._stock.reranker(spec, plan)
         subject = _subject(spec, plan, tasks.name)
-        record = None
-        if self._records is not None:
-            settings = self._settings
-            manifest = Manifest(
-                self._asked(spec, plan) | describe_tasks(tasks),
-                flatten(fingerprint_of(reranker, spec.label)),
-                describe_environment(device=settings.device, batch_tokens=settings.batch_tokens),
-            )
-            record = self._records.open(subject, manifest, tasks)
-            record.take_over(self._records.siblings(record), tasks, _keys(views, *repeated.values()))
         what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
         if self._audits:
             self._make_audit(spec, plan, record, _keys(views), what)
@@ -239,14 +235,42 @@ class Laboratory:
         observations = ranked(reranker, tasks, views, description=what)
         repeats = []
         if plan.repeats:
-            again = self._stock.anew(spec, plan)
+            again = reranker if is_whole else self._stock.anew(spec, plan)
             for suffix, batch in ((_ALONE, 1), (_BATCH, plan.repeats)):
-                repeats += ranked(
-                    again, tasks, repeated[suffix], description=f"{what}, again", batch_size=batch
-                )
+                asked = plan.repeated(views, suffix)
+                repeats += ranked(again, tasks, asked, description=f"{what}, again", batch_size=batch)
         if record is not None:
             _warn_of_disagreements(record)
         return observations, repeats
+
+    def _open(self, spec: RerankerSpec, plan: Plan) -> tuple[Record | None, bool]:
+        """The subject's record, if any is kept, and whether it is whole; who is to rank is loaded."""
+        key = (spec.label, plan)
+        if key not in self._opened:
+            record, is_whole = None, False
+            if self._records is not None:
+                if not has_early_fingerprint(self._stock.reranker(spec, plan)):
+                    self._stock.prepare(spec, plan)
+                record, is_whole = self._kept(self._records, spec, plan)
+            if not is_whole:
+                self._stock.prepare(spec, plan)
+            self._opened[key] = record, is_whole
+        return self._opened[key]
+
+    def _kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> tuple[Record, bool]:
+        """The record with all that others have for it, and whether no ranking is missing or due again."""
+        tasks = self.tasks(plan)
+        views = self._sampled(plan, tasks)
+        wanted = _keys(views, *(plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)))
+        manifest = Manifest(
+            self._asked(spec, plan) | describe_tasks(tasks),
+            flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label)),
+            describe_environment(device=self._settings.device, batch_tokens=self._settings.batch_tokens),
+        )
+        record = records.open(_subject(spec, plan, tasks.name), manifest, tasks)
+        record.take_over(records.siblings(record), tasks, wanted)
+        kept = record.read()
+        return record, all(key in kept and not is_due(kept[key], self._retry_failed) for key in wanted)
 
     def _make_audit(
         self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str
@@ -332,6 +356,15 @@ def _warn_of_disagreements(record: Record) -> None:
             InvariRecordsWarning,
             stacklevel=3,
         )
+
+
+def _as_observed(plan: Plan) -> Plan:
+    """The same for all plans that observe the same.
+
+    How failures and ties count, how intervals are made and which views are compared with which changes
+    nothing about it.
+    """
+    return replace(plan, on_failure="strict", ties="broken", interval="bca", probe=(), target=())
 
 
 def _keys(*shown: Mapping[str, list[View]]) -> set[Key]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task, TaskSet
     from pytest_invari.measure.views import View
 
-__all__ = ["Key", "Observation", "Store", "as_shown", "observe", "request_for", "stored"]
+__all__ = ["Key", "Observation", "Store", "as_shown", "is_due", "observe", "request_for", "stored"]
 
 DEFAULT_BATCH = 64
 # When the process is killed, the batch under way is lost and at most this much work before it; less
@@ -98,7 +98,7 @@ def observe(
     """
     kept: dict[Key, Observation] = {}
     if store is not None:
-        kept = {key: seen for key, seen in store.read().items() if not _is_due(seen, retry_failed)}
+        kept = {key: seen for key, seen in store.read().items() if not is_due(seen, retry_failed)}
         _require_same_orders(kept.values(), views)
     wanted = [(task, view) for task in tasks.tasks for view in views[task.query_id]]
     keys = [(task.query_id, view.name) for task, view in wanted]
@@ -158,6 +158,11 @@ def as_shown(
         ]
         for query_id, drawn in views.items()
     }
+
+
+def is_due(seen: Observation, retry_failed: bool) -> bool:
+    """Whether a kept view is ranked again all the same."""
+    return seen.ranking.is_transient or (retry_failed and seen.ranking.status == "failed")
 
 
 def request_for(task: Task, view: View) -> Request:
@@ -235,11 +240,6 @@ def _batches(items: Iterable[tuple[Task, View]], size: int) -> Iterator[list[tup
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
-
-
-def _is_due(seen: Observation, retry_failed: bool) -> bool:
-    """Whether a kept view is ranked again all the same."""
-    return seen.ranking.is_transient or (retry_failed and seen.ranking.status == "failed")
 
 
 def _require_same_orders(kept: Iterable[Observation], views: Mapping[str, Sequence[View]]) -> None:

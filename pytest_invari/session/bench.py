@@ -133,13 +133,18 @@ class Bench:
     def _judged(self, check: Check) -> Judgement:
         """The judgement of a check by itself."""
         if check.id not in self._judgements:
-            evidence = self._evidence(check)
-            self._judgements[check.id] = (
-                Judgement("fail", check.criterion.bound(check.plan.k), reason=evidence)
-                if isinstance(evidence, str)
-                else check.criterion.judged(evidence)
-            )
+            self._judgements[check.id] = self._judge(check)
         return self._judgements[check.id]
+
+    def _judge(self, check: Check) -> Judgement:
+        evidence = self._evidence(check)
+        if not isinstance(evidence, str):
+            try:
+                return check.criterion.judged(evidence)
+            except InvariError as error:
+                # A kind that ranks more lists, of a reranker that is not there any more.
+                evidence = f"not judged: {error}"
+        return Judgement("fail", check.criterion.bound(check.plan.k), reason=evidence)
 
     def _evidence(self, check: Check) -> Evidence | str:
         """What the check's criterion judges, or the fault that leaves nothing."""

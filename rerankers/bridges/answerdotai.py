@@ -19,6 +19,7 @@ class AnswerDotAI(Bridge):
 
     package = "rerankers"
     module = "rerankers"
+    early_fingerprint = True
 
     def load(self) -> Any:
         """The ranker that the library makes of model and type."""

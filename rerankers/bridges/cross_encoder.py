@@ -24,6 +24,7 @@ class CrossEncoderBridge(Bridge):
 
     package = "sentence-transformers"
     module = "sentence_transformers"
+    early_fingerprint = True
 
     def __init__(
         self,

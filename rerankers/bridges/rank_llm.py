@@ -18,6 +18,7 @@ class RankLLM(Bridge):
 
     package = "rank-llm"
     module = "rank_llm"
+    early_fingerprint = True
 
     def answer(self, query: str, texts: list[str]) -> Answer:
         """The order that the library returns, with what its calls took."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import ModelSettings
@@ -60,6 +60,7 @@ class ListwiseLanguageModel:
     labels: LabelBinding = "item"
     alphabet: tuple[str, ...] = ()
     shared: dict[object, Any] = field(default_factory=dict, repr=False)
+    early_fingerprint: ClassVar[bool] = True
 
     @cached_property
     def source(self) -> ModelSource:

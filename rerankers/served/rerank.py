@@ -116,6 +116,8 @@ _SHAPES: Mapping[ShapeName, Shape] = {
 class RerankEndpoint(Served):
     """One call of a rerank endpoint ranks one list."""
 
+    early_fingerprint = True
+
     def __init__(self, client: Client, name: ShapeName, model: str, truncate: bool | None) -> None:
         super().__init__(client)
         self.name, self.model, self.truncate = name, model, truncate

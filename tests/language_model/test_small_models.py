@@ -14,6 +14,7 @@ import pytest
 from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import Build, ModelSettings, Registry
+from pytest_invari.members import has_early_fingerprint
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request
 from pytest_invari.rerankers.language_model.engine import Engine
 from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageModel
@@ -234,6 +235,15 @@ def test_labels_a_tokenizer_lacks_are_refused_before_the_weights(folder: Path) -
     prompt = template(folder, 'candidates = "list:"\ncandidate_line = "\\n{label}. {text}"\n')
     with pytest.raises(InvariError, match="labels"):
         built(folder, scorer="constrained", prompt=prompt).check()
+
+
+def test_it_says_the_same_of_itself_before_it_is_loaded(folder: Path) -> None:
+    reranker = built(folder)
+    assert has_early_fingerprint(reranker)
+    before = reranker.fingerprint()
+    assert not [key for key in reranker.shared if "model" in str(key)]
+    reranker.prepare()
+    assert reranker.fingerprint() == before
 
 
 def test_revision_follows_the_content(folder: Path) -> None:

@@ -105,6 +105,78 @@ def test_what_is_built_anew_is_loaded_too_and_nothing_twice(project: Project, ta
     assert audit.fault == ""
 
 
+class Early(Careful):
+    """Says what it is before it is loaded, and fails one query where it is told to."""
+
+    early_fingerprint = True
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__()
+        self.fails = fails
+
+    def rank(self, request: Request) -> Ranking:
+        if self.fails and request.query_id == "query1":
+            return Ranking.failed("gone", is_transient=True)
+        return super().rank(request)
+
+
+class Nameless:
+    """Is known by its source alone, and loads what it ranks with."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def prepare(self) -> None:
+        self.log.append("prepare")
+
+    def rank(self, request: Request) -> Ranking:
+        return Ranking.from_order(request, sorted(request.ids))
+
+
+@pytest.mark.parametrize(("kind", "log"), [(Early, ["fingerprint"]), (Nameless, [])])
+def test_where_all_rankings_are_kept_nothing_is_loaded(
+    project: Project, kind: type[Early | Nameless], log: list[str]
+) -> None:
+    plan = replace(project.plan(), repeats=2)
+    first = project.laboratory({"mine": kind()}, audits=True).measure(MINE, plan)
+    reranker = kind()
+    laboratory = project.laboratory({"mine": reranker}, audits=True)
+    laboratory.check(MINE, plan)
+    laboratory.prepare(MINE, plan)
+    again = laboratory.measure(MINE, plan)
+    assert (again.observations, again.repeats) == (first.observations, first.repeats)
+    assert laboratory.audit(MINE, plan) is not None
+    assert [each for each in reranker.log if each != "check"] == log
+    with laboratory.asking(MINE, plan, again.tasks.tasks[0], 1) as rank:
+        assert rank(again.tasks.tasks[0].ids[:2])
+    assert reranker.log.count("prepare") == 1
+
+
+def test_what_must_be_loaded_to_say_what_it_is_is_loaded_all_the_same(project: Project) -> None:
+    project.laboratory({"mine": Careful()}).measure(MINE, project.plan())
+    reranker = Careful()
+    project.laboratory({"mine": reranker}).measure(MINE, project.plan())
+    assert reranker.log == ["prepare", "fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "more"),
+    [(True, {}), (False, {"views": 5}), (False, {"queries": None})],
+    ids=["one was away", "another view", "more queries"],
+)
+def test_it_is_loaded_once_before_the_first_list_that_must_be_ranked(
+    project: Project, fails: bool, more: dict[str, Any]
+) -> None:
+    plan = project.plan(queries=6)
+    project.laboratory({"mine": Early(fails)}).measure(MINE, plan)
+    reranker = Early()
+    laboratory = project.laboratory({"mine": reranker})
+    laboratory.prepare(MINE, replace(plan, **more))
+    laboratory.measure(MINE, replace(plan, **more))
+    assert reranker.log[:3] == ["fingerprint", "prepare", "rank"]
+    assert reranker.log.count("prepare") == 1
+
+
 def test_policies_for_failures_and_ties_rank_nothing_again(project: Project, by_id: type[ById]) -> None:
     reranker = by_id(lambda request: request.query_id == "query1")
     laboratory = project.laboratory({"mine": reranker}, keep=False)

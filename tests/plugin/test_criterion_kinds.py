@@ -301,6 +301,45 @@ def test_ids_and_texts_cannot_command_a_terminal(project: Project) -> None:
     assert any("\\x1b]0;" in line for line in result.outlines)
 
 
+LOADED = """
+import os
+
+class Loaded:
+    def prepare(self):
+        if os.path.exists({folder!r} + "/no_disk"):
+            raise OSError("the disk is gone")
+    def rank(self, request):
+        from pytest_invari.errors import ServiceDownError
+        from pytest_invari.protocol import Ranking
+        if os.path.exists({folder!r} + "/no_service"):
+            raise ServiceDownError("the service is away")
+        return Ranking.from_order(request, request.ids)
+
+@pytest.hookimpl(optionalhook=True, specname="pytest_invari_rerankers")
+def pytest_invari_more(config):
+    return {{"loaded": Loaded()}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        ("no_disk", "reranker 'loaded': Loaded.prepare() raised OSError: the disk is gone"),
+        ("no_service", "not judged: the service is away"),
+    ],
+)
+def test_a_search_that_cannot_go_on_fails_in_one_line(project: Project, lost: str, told: str) -> None:
+    write_conftest(project, LOADED.format(folder=str(project.path)))
+    write_suite(project, WITNESS, 'name = "loc"\nmetric = "loc"\nat_most = 0.9')
+    run(project, "--invari-records=records", reranker="loaded").assert_outcomes(failed=1, passed=1)
+    project.write(lost, "")
+    result = run(project, "--invari-records=records", "-rN", reranker="loaded")
+    result.assert_outcomes(failed=1, passed=1)
+    assert told in " ".join(result.stdout.str().split())
+    assert "Error\n" not in result.stdout.str()
+    assert "site-packages" not in result.stdout.str()
+
+
 def test_calls_of_a_search_are_not_recorded(project: Project) -> None:
     write_conftest(project)
     write_suite(project, WITNESS)

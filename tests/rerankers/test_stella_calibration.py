@@ -91,6 +91,14 @@ def test_the_file_is_made_once_and_then_read(lists: Callable[..., Any], tmp_path
     assert cached(tmp_path) == [file]
 
 
+def test_who_asks_for_a_new_calibration_gets_it_though_all_rankings_are_kept(
+    lists: Callable[..., Any],
+) -> None:
+    data = lists(4, 3)
+    early = [data.build("stella:base=biased", calibrate=again).early_fingerprint for again in (False, True)]
+    assert early == [True, False]
+
+
 @pytest.mark.parametrize("spec", ["base=biased:beta=2", "seed=1,base=biased", "repeats=2,base=biased"])
 def test_another_fingerprint_gets_its_own_file(lists: Callable[..., Any], tmp_path: Path, spec: str) -> None:
     data = lists(4, 3)

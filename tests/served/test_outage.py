@@ -140,3 +140,8 @@ def test_the_same_command_goes_on_when_the_service_is_back(
     second.stdout.fnmatch_lines(
         [f"records: {len(done)} of {QUERIES * VIEWS} rankings came from records in *"]
     )
+
+    # A finished run has nothing to ask: the service may be gone.
+    third = run(pytester, port)
+    third.assert_outcomes(passed=2)
+    third.stdout.fnmatch_lines([f"records: {QUERIES * VIEWS} of {QUERIES * VIEWS} rankings came from *"])
