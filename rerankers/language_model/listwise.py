@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from pytest_invari.rerankers.language_model.labels import audit_labels, find_lab
 from pytest_invari.rerankers.language_model.prompt import Prompt, PromptWriter
 from pytest_invari.rerankers.language_model.prompts import Template
 from pytest_invari.rerankers.language_model.source import ModelSource, find_model
+from pytest_invari.rerankers.language_model.threads import share_cores
 from pytest_invari.rerankers.language_model.tokens import Tokens
 
 __all__ = ["ListwiseLanguageModel", "Scorer"]
@@ -235,7 +235,7 @@ class ListwiseLanguageModel:
         return self.shared[key]
 
     def _load_model(self) -> Any:
-        _calm_threads()
+        share_cores()
         import torch
         from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM
@@ -347,20 +347,6 @@ def _load_tokenizer(source: ModelSource, settings: ModelSettings) -> Any:
         raise InvariError(
             f"model {source.name!r}: its tokenizer cannot be loaded ({_line(error)})"
         ) from error
-
-
-def _calm_threads() -> None:
-    """Keep torch's threads from fighting over cores.
-
-    Idle threads that spin make a two-thread run several times slower as soon as another process needs
-    a core, so they sleep instead; and each worker of pytest-xdist takes its share of the cores.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if workers > 1 and "OMP_NUM_THREADS" not in os.environ:
-        import torch
-
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
 
 
 def _line(error: Exception) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_invari.cache import file_hash
 from pytest_invari.errors import InvariError
+from pytest_invari.rerankers.language_model.threads import let_idle_threads_sleep
 
 __all__ = ["ModelSource", "find_model", "require_packages"]
 
@@ -58,7 +59,7 @@ class ModelSource:
 
 
 def find_model(setting: str) -> ModelSource:
-    """Find the model a user named; nothing is loaded.
+    """Find the model a user named; nothing is loaded, and what will be keeps its idle threads from spinning.
 
     *setting* is empty for the embedded model, a path of a folder or of a GGUF file, or a model hub's
     id with an optional ``@revision``. An id is looked for in the local cache first.
@@ -66,6 +67,7 @@ def find_model(setting: str) -> ModelSource:
     Raises:
         InvariError: there is no such model, or a package that it needs is missing.
     """
+    let_idle_threads_sleep()
     if not setting:
         require_packages("torch", "transformers")
         return _with_gguf_packages(_embedded())
