@@ -11,6 +11,7 @@ from pytest_invari.protocol import Cost, RankingError
 from pytest_invari.rerankers.bridges.bridge import Answer, Asked, Bridge
 from pytest_invari.rerankers.language_model.conversion import quiet_transformers
 from pytest_invari.rerankers.language_model.source import find_model
+from pytest_invari.rerankers.language_model.threads import share_cores
 
 if TYPE_CHECKING:
     from pytest_invari.lookup.registry import Build, ModelSettings
@@ -48,6 +49,7 @@ class CrossEncoderBridge(Bridge):
 
     def load(self) -> Any:
         """The model, with one output."""
+        share_cores()
         from sentence_transformers import CrossEncoder
 
         assert self._source is not None
