@@ -27,7 +27,7 @@ from pytest_invari.rerankers.served.client import Client, Reply
 from pytest_invari.rerankers.served.first_token import FirstToken
 from pytest_invari.rerankers.served.host import Limits
 from pytest_invari.rerankers.served.label_audit import Audit, audit_by_answers, audit_by_tokenizer
-from pytest_invari.rerankers.served.service import Served, described, part, whole
+from pytest_invari.rerankers.served.service import Served, described, part, unusable, whole
 
 if TYPE_CHECKING:
     from pytest_invari.lookup.registry import Build
@@ -142,7 +142,8 @@ class ChatEndpoint(Served):
             diagnostics = {**self._diagnostics(reply, first, scores), **self._cut(request)}
             return _ranking(request, labels, scores, cost, diagnostics)
         except RankingError as error:
-            return Ranking.failed(f"{self.client.address}: {error}", cost)
+            told = described(reply, part(reply.content, "model"))
+            return unusable(f"{self.client.address}: {error}", cost, told)
 
     def fingerprint(self) -> Mapping[str, object]:
         """Address, model, prompt, labels, and how these were found to be tokens."""

@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_invari.errors import InvariError
-from pytest_invari.protocol import Cost, Ranking, Request
+from pytest_invari.protocol import Cost, Ranking, RankingError, Request
 from pytest_invari.rerankers.served.address import Address, Key
 from pytest_invari.rerankers.served.client import Client
 from pytest_invari.rerankers.served.host import Limits
-from pytest_invari.rerankers.served.service import Served, described, part, scores_by_index, whole
+from pytest_invari.rerankers.served.service import (
+    Served,
+    described,
+    part,
+    scores_by_index,
+    unusable,
+    whole,
+)
 
 if TYPE_CHECKING:
     from pytest_invari.lookup.registry import Build
@@ -130,13 +137,13 @@ class RerankEndpoint(Served):
             self.shape.path, self.shape.body(str(request.context), texts, self.model, self.truncate)
         )
         content = reply.content
-        tokens = whole(self.shape.tokens(content, reply.headers))
-        return Ranking.from_index_scores(
-            request,
-            scores_by_index(self.shape.results(content), self.shape.score, len(texts)),
-            cost=Cost(calls=1, depth=1, tokens_in=tokens),
-            diagnostics=described(reply, part(content, "model")),
-        )
+        cost = Cost(calls=1, depth=1, tokens_in=whole(self.shape.tokens(content, reply.headers)))
+        told = described(reply, part(content, "model"))
+        try:
+            scores = scores_by_index(self.shape.results(content), self.shape.score, len(texts))
+            return Ranking.from_index_scores(request, scores, cost=cost, diagnostics=told)
+        except RankingError as error:
+            return unusable(str(error), cost, told)
 
     def fingerprint(self) -> Mapping[str, object]:
         """Address, shape, model, and whether long texts are cut."""

@@ -66,10 +66,9 @@ class Served(ABC):
             InvariError: with what the service said.
         """
         pair = (Candidate("a", "first text"), Candidate("b", "second text"))
-        try:
-            self.ask(Request("probe", Context("probe"), pair))
-        except RankingError as error:
-            raise InvariError(f"the service does not rank two texts: {error}") from None
+        ranking = self._answer(Request("probe", Context("probe"), pair))
+        if ranking.status == "failed":
+            raise InvariError(f"the service does not rank two texts: {ranking.fault}")
 
     def rank(self, request: Request) -> Ranking:
         """Rank one request: a batch of one."""
@@ -148,6 +147,12 @@ def described(reply: Reply, model: object) -> dict[str, Any]:
         **({"served_model": served[:200]} if served else {}),
         **_attempts(reply.attempts),
     }
+
+
+def unusable(fault: str, cost: Cost, told: Mapping[str, Any]) -> Ranking:
+    """The failed ranking of an answer that came and is none; *told* is what is known of it all the same."""
+    failed = Ranking.failed(fault, cost)
+    return replace(failed, diagnostics={**failed.diagnostics, **told})
 
 
 def _attempts(count: int) -> dict[str, int]:

@@ -171,6 +171,7 @@ def test_a_list_without_any_label_in_the_answer_fails(chat_server: ChatServer) -
     (ranking,) = rank_all(chat(chat_server.url("thinking")), [films(1, 2)])
     assert ranking.status == "failed"
     assert "begins to answer with '<think>' and lists no label" in ranking.fault
+    assert ranking.diagnostics["served_model"] == "served-m"
     assert (ranking.cost.calls, ranking.cost.tokens_out) == (1, 1)
 
 

@@ -102,6 +102,15 @@ def test_the_model_that_a_service_says_has_answered_is_kept(server: RerankServer
     assert ranked(server.spec("tei")).diagnostics == {}
 
 
+def test_an_answer_that_is_no_ranking_still_says_who_gave_it_and_what_it_took(server: RerankServer) -> None:
+    ranking = ranked(server.spec("jina", "truncated"))
+    assert ranking.status == "failed"
+    assert ranking.diagnostics == {"fault": "the answer lacks index 3", "served_model": "m-0417"}
+    assert (ranking.cost.calls, ranking.cost.tokens_in) == (1, 55)
+    with pytest.raises(InvariError, match="the service does not rank two texts: the answer lacks index"):
+        prepare_reranker(built(server.spec("jina", "truncated")))
+
+
 @pytest.mark.parametrize(
     ("mode", "fault"),
     [
