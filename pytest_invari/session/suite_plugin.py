@@ -42,6 +42,7 @@ from pytest_invari.session.hooks import (
     refuse_misspelt_hooks,
 )
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
+from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.usercode import user_code
 
 __all__ = ["SuitePlugin", "make_registry", "model_settings", "named_rerankers", "start"]
@@ -221,6 +222,12 @@ class SuitePlugin:
         if getattr(report, "invari", None) is None:
             return None
         return "undecided", "u", ("UNDECIDED", {"yellow": True})
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Let SIGTERM end the run as Ctrl-C does."""
+        with sigterm_interrupts():
+            return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
