@@ -48,7 +48,7 @@ class CrossEncoderBridge(Bridge):
         return max(1, self._batch_size)
 
     def load(self) -> Any:
-        """The model, with one output."""
+        """The model."""
         share_cores()
         from sentence_transformers import CrossEncoder
 
@@ -56,7 +56,7 @@ class CrossEncoderBridge(Bridge):
         assert self._model is not None
         try:
             with quiet_transformers():
-                model = CrossEncoder(
+                return CrossEncoder(
                     str(self._source.path),
                     device=None if self._model.device == "auto" else self._model.device,
                     max_length=self._max_length or None,
@@ -66,12 +66,19 @@ class CrossEncoderBridge(Bridge):
         except (OSError, ValueError, KeyError) as error:
             told = " ".join(str(error).split())[:200]
             raise InvariError(f"model {self._source.name!r}: is no cross-encoder ({told})") from None
-        if model.config.num_labels != 1:
+
+    def prepare(self) -> None:
+        """Load the model, which gives one score.
+
+        Raises:
+            InvariError: it cannot be loaded, or gives several.
+        """
+        super().prepare()
+        scores = self.library.config.num_labels
+        if scores != 1:
             raise InvariError(
-                f"model {self._source.name!r}: gives {model.config.num_labels} scores for each candidate, "
-                "not one"
+                f"model {self.settings['model']!r}: gives {scores} scores for each candidate, not one"
             )
-        return model
 
     def fingerprint(self) -> dict[str, object]:
         """The model's content besides the settings; of a ready model its name."""

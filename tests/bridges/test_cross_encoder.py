@@ -76,6 +76,8 @@ def test_the_fingerprint_follows_the_weights(cross_encoder_folder: Path, tmp_pat
 
 
 def test_faults_are_one_line(cross_encoder_folder: Path, tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
     with pytest.raises(InvariError, match="no such file or folder"):
         built(f"cross-encoder:{tmp_path}/nothing", tmp_path)
     with pytest.raises(InvariError, match="needs a value for option 'model'"):
@@ -86,6 +88,9 @@ def test_faults_are_one_line(cross_encoder_folder: Path, tmp_path: Path) -> None
     check_reranker(two)
     with pytest.raises(InvariError, match="gives 2 scores for each candidate, not one"):
         prepare_reranker(two)
+    loaded = from_model(CrossEncoder(str(tmp_path / "two"), device="cpu"))
+    with pytest.raises(InvariError, match="gives 2 scores for each candidate, not one"):
+        prepare_reranker(loaded)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvariError, match=r"is no cross-encoder|is no folder with a model|has no"):
         prepare_reranker(built(f"cross-encoder:{tmp_path}/empty", tmp_path))
