@@ -160,3 +160,57 @@ def test_failed_views_are_told_wherever_a_figure_of_their_subject_is(project: Pr
 
 def test_nothing_is_said_of_failed_views_where_none_failed(project: Project) -> None:
     assert "failed views" not in made(project)
+
+
+def absent(text: str) -> dict[str, str]:
+    """What the page says that it does not hold, and why."""
+    items = re.findall("<li>([^<]*)</li>", text.partition('<section id="absent"')[2])
+    return dict(item.rsplit(": ", 1) for item in items)
+
+
+def test_one_stable_reranker_has_figures_and_the_page_says_why_it_has_no_more(project: Project) -> None:
+    assert absent(made(project, "-k", "gpi", reranker="first_stage")) == {
+        "Across list lengths": "no data set has figures at several list lengths.",
+        "Would fresh views agree?": "the analysis independent_views is asked for by no suite of the run.",
+        "Cost and utility": "no two subjects on the same lists report their calls.",
+        "The least stable queries": "no query with a figure was ranked in two ways.",
+        "What each reranker is": "no reranker was asked any questions before it ranked.",
+    }
+
+
+BROKEN = """
+def rank(context, texts):
+    raise RuntimeError("no answer")
+"""
+
+
+def test_a_reranker_that_only_fails_is_named_where_it_has_no_line(project: Project) -> None:
+    project.write("mine_broken.py", BROKEN)
+    text = made(project, "-k", "gpi", "--reranker=first_stage", reranker="mine_broken:rank")
+    assert "Not drawn, since none of its rankings counts: mine_broken:rank on tasks, K=6." in text
+    assert ">failed_views</text>" in text
+    alone = absent(made(project, "-k", "gpi", reranker="mine_broken:rank"))
+    assert alone["Exposure by input position"] == "no subject has a valid ranking of a random order."
+
+
+def test_one_query_has_figures_without_intervals(project: Project) -> None:
+    text = made(project, "-k", "loc", "--invari-queries=1", "--reranker=input_order")
+    assert re.search(r"<td>-?0\.\d{3} n=1</td>", text)
+    assert "Exposure by input position" not in absent(text)
+
+
+def test_nothing_measured_is_said(project: Project) -> None:
+    project.write(
+        "mine_unready.py",
+        """
+        class Unready:
+            def prepare(self):
+                raise RuntimeError("no model")
+
+            def rank(self, request):
+                raise AssertionError
+        """,
+    )
+    text = made(project, "-k", "gpi", reranker="mine_unready:Unready")
+    assert absent(text)["Every figure"] == "nothing was measured."
+    assert "no model" in text

@@ -38,3 +38,15 @@ def test_the_lists_are_named_however_few_there_are(groups: tuple[str, ...]) -> N
 def test_a_long_panel_has_its_scale_at_both_ends(count: int, times: int) -> None:
     rows = [Row("films", f"r{number}", 0.0, -1.0, 1.0, 30) for number in range(count)]
     assert drawn_words(Panel("LOC", "higher is better", rows)).count("0") == times
+
+
+def test_a_scale_has_whole_numbers_of_its_own() -> None:
+    words = drawn_words(Panel("seconds", "lower is better", [Row("films", "a", 2e-5, 1e-5, 3e-5, 30)]))
+    assert {"1e-05", "2e-05", "3e-05"} <= set(words)
+
+
+def test_what_is_undefined_says_why_in_the_picture_and_in_the_table() -> None:
+    panel = Panel("LOC", "higher is better", [Row("films", "a", float("nan"), reason="failed_views")])
+    words = drawn_words(panel)
+    assert words[words.index("a") :] == ["a", "undefined", "failed_views"]
+    assert panel_table(panel).rows == [("a, films", "undefined (failed_views)", "")]

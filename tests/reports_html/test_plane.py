@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.reports.html.parts import Section
 from pytest_invari.reports.html.plane import Marker, heaps, section
 
 
@@ -22,7 +23,7 @@ def subject(name: str, calls: float, ndcg: float, loc: float) -> dict[str, Any]:
 
 def pictures(*subjects: dict[str, Any]) -> list[ET.Element]:
     found = section(subjects)
-    assert found is not None
+    assert isinstance(found, Section)
     return [ET.fromstring(picture.svg) for picture in found.pictures]
 
 

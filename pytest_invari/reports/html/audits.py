@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_invari.measure.audit import Audit
-from pytest_invari.reports.html.parts import Section, Table
+from pytest_invari.reports.html.parts import Absent, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.text import harmless, printable
 
 __all__ = ["section"]
 
+_TITLE = "What each reranker is"
 _TEXT = (
     "Before it ranked, each reranker was asked a few questions about the first lists. The answers decide "
     "nothing; they say how the figures are to be read."
 )
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where no reranker was audited."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     rows = [
         (
             printable(each["reranker"]),
@@ -30,6 +31,6 @@ def section(subjects: Sequence[Summary]) -> Section | None:
         if each["audit"]
     ]
     if not rows:
-        return None
+        return Absent(_TITLE, "no reranker was asked any questions before it ranked")
     headings = ("reranker", "data set", "list length", "what it is", "ties, texts, and what it took")
-    return Section("audits", "What each reranker is", _TEXT, tables=[Table("Audits", headings, rows)])
+    return Section("audits", _TITLE, _TEXT, tables=[Table("Audits", headings, rows)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, named, picture, series
-from pytest_invari.reports.html.parts import Picture, Section, Table
+from pytest_invari.reports.html.parts import Absent, Picture, Section, Table, not_drawn
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import shown_name
 from pytest_invari.reports.text import printable
@@ -16,6 +16,7 @@ from pytest_invari.reports.text import printable
 __all__ = ["Exposure", "chance_band", "expected_deviation", "exposures", "section"]
 
 _LEVEL = 0.95
+_TITLE = "Exposure by input position"
 _TEXT = (
     "The share of views in which the item shown at a position comes out in the top. A reranker that ignores "
     "positions has the same share everywhere (the dashed line). The dark band holds 95% of what chance alone "
@@ -69,15 +70,16 @@ def chance_band(level: float, views: int, coverage: float) -> tuple[float, float
     return ends[0], ends[1]
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where no subject has a valid view."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     found = exposures(subjects)
     if not found:
-        return None
+        return Absent(_TITLE, "no subject has a valid ranking of a random order")
     with drawing():
         pictures = [_draw(each, f"exposure{number}") for number, each in enumerate(found, 1)]
     tables = [_table(each) for each in found]
-    return Section("exposure", "Exposure by input position", _TEXT, pictures, tables)
+    without = not_drawn("none of its rankings counts", [each for each in subjects if not _has_views(each)])
+    return Section("exposure", _TITLE, _TEXT + without, pictures, tables)
 
 
 def _lists(summary: Summary) -> tuple[str, int, int]:

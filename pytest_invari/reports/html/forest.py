@@ -11,7 +11,7 @@ from pytest_invari.metrics import parse_metric
 from pytest_invari.reports.html.canvas import drawing
 from pytest_invari.reports.html.exposure import expected_deviation
 from pytest_invari.reports.html.intervals import Bound, Panel, Row, draw_panel, panel_table
-from pytest_invari.reports.html.parts import Section
+from pytest_invari.reports.html.parts import Absent, Section
 from pytest_invari.reports.results import COSTS, Result, SubjectKey, Summary
 from pytest_invari.reports.rows import failed_views, row_name
 from pytest_invari.reports.text import harmless, printable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["panels", "section"]
 
+_TITLE = "Every figure"
 _TEXT = (
     "Each metric of each subject: the estimate over queries (dot) with its 95% interval. A red bracket is a "
     "criterion's bound, open to the side where the interval must lie. A hollow diamond is the null, which is "
@@ -43,15 +44,15 @@ _NULLS = {
 _RATES = ("tie_rate", "invalid_view_rate")
 
 
-def section(page: Page) -> Section | None:
-    """The section of the page; None where nothing was measured."""
+def section(page: Page) -> Section | Absent:
+    """The section of the page, or why there is none."""
     found = list(panels(page))
     if not found:
-        return None
+        return Absent(_TITLE, "nothing was measured")
     with drawing():
         pictures = [draw_panel(each, f"forest{number}") for number, each in enumerate(found, 1)]
     text = f"{_TEXT} {_FAILED}" if any(row.notes for each in found for row in each.rows) else _TEXT
-    return Section("figures", "Every figure", text, pictures, [panel_table(each) for each in found])
+    return Section("figures", _TITLE, text, pictures, [panel_table(each) for each in found])
 
 
 def panels(page: Page) -> Iterator[Panel]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_invari.reports.html.canvas import INK, SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
-from pytest_invari.reports.html.parts import Picture, Section, Table
+from pytest_invari.reports.html.parts import Absent, Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import failed_views, in_brackets
 from pytest_invari.reports.text import figure, number, printable
@@ -16,6 +16,7 @@ from pytest_invari.reports.text import figure, number, printable
 __all__ = ["associations", "section"]
 
 _DIGITS = 3
+_TITLE = "Would fresh views agree?"
 _TEXT = (
     "Does the instability of a probe of few views foretell that of other views? Only the association with a "
     "target of fresh views, which share none with the probe, answers that. Where the target reuses views of "
@@ -34,11 +35,13 @@ _MEASURES = {"": "by exposure variance", "ranking_": "by Kendall's tau"}
 Analysis = Mapping[str, Any]
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where the run has no such analysis."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     having = [each for each in subjects if _analysis(each)]
     if not having:
-        return None
+        is_asked = any("independent_views" in each["analyses"] for each in subjects)
+        why = "found no query to analyse" if is_asked else "is asked for by no suite of the run"
+        return Absent(_TITLE, f"the analysis independent_views {why}")
     pictures, tables = [], []
     with drawing():
         for count, panel in enumerate(associations(having), 1):
@@ -52,7 +55,7 @@ def section(subjects: Sequence[Summary]) -> Section | None:
                 some = drawn[start : start + len(SERIES)]
                 pictures.append(_draw_sizes(some, measure, f"sizes{measure}{start}"))
             tables.append(_sizes_table(having, measure))
-    return Section("fresh-views", "Would fresh views agree?", _TEXT, pictures, tables)
+    return Section("fresh-views", _TITLE, _TEXT, pictures, tables)
 
 
 def associations(subjects: Sequence[Summary]) -> Iterator[Panel]:

@@ -38,7 +38,7 @@ class Row:
     """One estimate. ``null`` is what it would be if there were nothing to find, and ``spread`` its interval.
 
     ``group`` is what rows that stand together have in common. ``reason`` says why there is no estimate, and
-    ``notes`` what must be known of one, each in a line of its own.
+    ``notes`` what must be known of it.
     """
 
     group: str
@@ -60,9 +60,14 @@ class Row:
         return [each for each in (*found, *(bound.value for bound in self.bounds)) if math.isfinite(each)]
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What stands below its name, each in a line of its own."""
+        return tuple(filter(None, (self.reason, *self.notes)))
+
+    @property
     def height(self) -> int:
         """What the row takes in its picture."""
-        return _ROW + _WORDS * len(self.notes)
+        return _ROW + _WORDS * len(self.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ def draw_panel(panel: Panel, name: str) -> Picture:
     axes.spines["left"].set_visible(False)
     axes.tick_params(color=FAINT, top=is_long, labeltop=is_long)
     whole = all(number == round(number) for row in panel.rows for number in row.numbers)
+    # Matplotlib would take a power of ten out of all numbers, and has no room here to write it.
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10), integer=whole))
     top = 0.0
     for group, rows in _groups(panel.rows).items():
@@ -132,9 +139,9 @@ def _draw_row(axes: Any, row: Row, top: float, counted: bool) -> None:
     _words(axes, 0, top + _WORDS / 2 + 1, short(row.name, _LABEL_LENGTH))
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted).rpartition(" n=")[0]
     _words(axes, 1, top + _WORDS / 2 + 1, shown or "undefined")
-    for note in row.notes:
+    for remark in row.remarks:
         top += _WORDS
-        _words(axes, 0, top + _WORDS / 2 + 1, note)
+        _words(axes, 0, top + _WORDS / 2 + 1, short(remark))
     middle = top + _WORDS + 8
     if not math.isnan(row.spread[0]):
         axes.fill_between(row.spread, middle - 5, middle + 5, color=BAND, alpha=0.4, linewidth=0)
@@ -178,7 +185,7 @@ def _full_name(row: Row) -> str:
 
 def _figure(row: Row, counted: bool) -> str:
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted)
-    return shown + in_brackets("; ".join(filter(None, (row.reason, *row.notes))))
+    return shown + in_brackets("; ".join(row.remarks))
 
 
 def _null_text(row: Row, counted: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_invari.reports.html.canvas import SERIES, chart, drawing, named, picture, series
-from pytest_invari.reports.html.parts import Picture, Section, Table
+from pytest_invari.reports.html.parts import Absent, Picture, Section, Table
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import failed_views, in_brackets, row_name
 from pytest_invari.reports.text import figure, number, printable
@@ -16,6 +16,7 @@ __all__ = ["Curve", "Lengths", "lengths", "section"]
 
 _METRICS = ("ppi", "gpi")
 _DIGITS = 3
+_TITLE = "Across list lengths"
 _TEXT = (
     "Lower is more consistent. Bars are 95% intervals over queries. The dotted line with hollow markers is "
     "PPI's null, what noise alone makes of it at this list length and number of views: only what lies above "
@@ -56,18 +57,19 @@ def lengths(subjects: Sequence[Summary]) -> list[Lengths]:
             chosen = names[start : start + len(SERIES)]
             for metric in _METRICS:
                 curves = [_curve(metric, name, of_dataset) for name in chosen]
-                found.append(Lengths(metric, printable(dataset), curves))
+                if any(math.isfinite(point[1]) for curve in curves for point in curve.points):
+                    found.append(Lengths(metric, printable(dataset), curves))
     return found
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where the run has one list length."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     found = lengths(subjects)
     if not found:
-        return None
+        return Absent(_TITLE, "no data set has figures at several list lengths")
     with drawing():
         pictures = [_draw(each, f"lengths{count}") for count, each in enumerate(found, 1)]
-    return Section("lengths", "Across list lengths", _TEXT, pictures, [_table(each) for each in found])
+    return Section("lengths", _TITLE, _TEXT, pictures, [_table(each) for each in found])
 
 
 def _curve(metric: str, name: str, subjects: Sequence[Summary]) -> Curve:

@@ -48,6 +48,7 @@ def page_text(page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
+    from pytest_invari.reports.html.parts import Section
     from pytest_invari.reports.html.sections import sections
     from pytest_invari.reports.html.verdicts import verdicts
 
@@ -61,9 +62,11 @@ def page_text(page: Page) -> str:
     environment.filters["breakable"] = lambda text: Markup("<wbr>").join(map(escape, _pieces(text)))
     style = files("pytest_invari.reports.html").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    found = sections(page)
     return environment.get_template("page.html.jinja").render(
         head=verdicts(page),
-        sections=list(sections(page)),
+        sections=[each for each in found if isinstance(each, Section)],
+        absent=[each for each in found if not isinstance(each, Section)],
         style=Markup(style),
         style_hash=digest,
         safe=Markup,

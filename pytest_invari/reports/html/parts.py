@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Cell", "Picture", "Query", "Ranked", "Section", "Table"]
+from pytest_invari.reports.text import printable
+
+if TYPE_CHECKING:
+    from pytest_invari.reports.results import Summary
+
+__all__ = ["Absent", "Cell", "Picture", "Query", "Ranked", "Section", "Table", "not_drawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """A section that a run has nothing for, and why."""
+
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One heading of the page: what it shows, its pictures, and the same numbers as tables."""
 
@@ -68,3 +82,9 @@ class Section:
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     queries: Sequence[Query] = ()
+
+
+def not_drawn(why: str, subjects: Sequence[Summary]) -> str:
+    """A sentence behind others that names the *subjects* without a line; empty where all have one."""
+    names = [printable(f"{each['reranker']} on {each['dataset']}, K={each['k']}") for each in subjects]
+    return f" Not drawn, since {why}: {'; '.join(names)}." if names else ""

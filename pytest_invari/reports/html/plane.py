@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_invari.reports.html.canvas import PAPER, chart, drawing, named, picture, series
 from pytest_invari.reports.html.material import exposure_top
-from pytest_invari.reports.html.parts import Picture, Section, Table
+from pytest_invari.reports.html.parts import Absent, Picture, Section, Table, not_drawn
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import row_name, shown_name
 from pytest_invari.reports.text import number, printable
@@ -23,6 +23,7 @@ _MARKER, _RIM, _RIMS = 7, 4, 16
 # Markers closer than this are a heap, in shares of the picture: about the size of a marker with its number.
 _NEAR_ACROSS, _NEAR_UP = 0.03, 0.08
 _TOLERANCE = 1e-12
+_TITLE = "Cost and utility"
 _TEXT = (
     "Model calls a ranking against what they buy; the arrow in a title says which way is better. A hollow "
     "marker is dominated: another one takes no more calls, is no worse in both utilities, and is "
@@ -76,7 +77,7 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
     def lists(each: Summary) -> tuple[str, int, int]:
         return each["dataset"], each["k"], each["views"]
 
-    counted = [each for each in subjects if math.isfinite(_number(each["cost"]["calls"]))]
+    counted = filter(_has_calls, subjects)
     for (dataset, k, _), found in groupby(sorted(counted, key=lists), lists):
         metrics = (f"ndcg@{exposure_top(k)}", "loc")
         points = []
@@ -135,11 +136,11 @@ def with_dominators(points: Sequence[Point]) -> list[Point]:
     ]
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where nothing can be compared."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     found = [*planes(subjects), *routing_planes(subjects)]
     if not found:
-        return None
+        return Absent(_TITLE, "no two subjects on the same lists report their calls")
     with drawing():
         pictures = [
             _draw(plane, place, f"plane{count}-{place}")
@@ -147,8 +148,10 @@ def section(subjects: Sequence[Summary]) -> Section | None:
             for place in range(len(plane.utilities))
             if any(math.isfinite(point.values[place]) for point in plane.points)
         ]
-    text = _TEXT if all(not plane.joined for plane in found) else f"{_TEXT} {_ROUTING}"
-    return Section("plane", "Cost and utility", text, pictures, [_table(each) for each in found])
+    text = _TEXT + not_drawn("it reports no calls", [each for each in subjects if not _has_calls(each)])
+    if any(plane.joined for plane in found):
+        text += f" {_ROUTING}"
+    return Section("plane", _TITLE, text, pictures, [_table(each) for each in found])
 
 
 def _draw(plane: Plane, place: int, name: str) -> Picture:
@@ -246,6 +249,10 @@ def _table(plane: Plane) -> Table:
     ]
     headings = ("", "calls", *(name for name, _ in plane.utilities), "dominated by")
     return Table(f"Cost and utility, {plane.title}", headings, rows)
+
+
+def _has_calls(summary: Summary) -> bool:
+    return math.isfinite(_number(summary["cost"]["calls"]))
 
 
 def _number(value: float | None) -> float:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pytest_invari.reports.html import audits, exposure, forest, freshness, lengths, plane, unstable
 
 if TYPE_CHECKING:
     from pytest_invari.reports.html.page import Page
-    from pytest_invari.reports.html.parts import Section
+    from pytest_invari.reports.html.parts import Absent, Section
 
 __all__ = ["sections"]
 
 
-def sections(page: Page) -> Iterator[Section]:
-    """Those that the run has something for."""
+def sections(page: Page) -> list[Section | Absent]:
+    """All of them; in place of what the run has nothing for stands the reason."""
     subjects = page.book.subjects
-    found = (
+    return [
         forest.section(page),
         exposure.section(subjects),
         lengths.section(subjects),
@@ -25,5 +24,4 @@ def sections(page: Page) -> Iterator[Section]:
         plane.section(subjects),
         unstable.section(subjects),
         audits.section(subjects),
-    )
-    yield from (each for each in found if each is not None)
+    ]

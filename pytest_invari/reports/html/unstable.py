@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_invari.reports.html.parts import Cell, Query, Ranked, Section
+from pytest_invari.reports.html.parts import Absent, Cell, Query, Ranked, Section
 from pytest_invari.reports.results import Summary
 from pytest_invari.reports.text import number, printable
 
 __all__ = ["queries", "section"]
 
 _SHADES = 10
+_TITLE = "The least stable queries"
 _TEXT = (
     "The queries whose rankings differ most from view to view, by the mean Kendall distance of two of them "
     "(0: the same, 1: reversed). A column is a view, a row a candidate, the best on average first. In each "
@@ -20,12 +21,12 @@ _TEXT = (
 )
 
 
-def section(subjects: Sequence[Summary]) -> Section | None:
-    """The section of the page; None where no subject ranks any query in two ways."""
+def section(subjects: Sequence[Summary]) -> Section | Absent:
+    """The section of the page, or why there is none."""
     found = [query for each in subjects for query in queries(each)]
     if not found:
-        return None
-    return Section("queries", "The least stable queries", _TEXT, queries=found)
+        return Absent(_TITLE, "no query with a figure was ranked in two ways")
+    return Section("queries", _TITLE, _TEXT, queries=found)
 
 
 def queries(summary: Summary) -> list[Query]:
