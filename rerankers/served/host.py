@@ -22,7 +22,8 @@ class Limits:
 
     ``concurrency`` is the most requests in flight to one host, whichever rerankers of a process ask it;
     ``attempts`` how often one request is tried; ``timeout`` the most seconds without a byte of the answer,
-    and the most from the start of an attempt to the last byte of the answer's body.
+    and the most from the start of an attempt to the last byte of the answer's body; while the answer's head,
+    of 100 kB at most, comes byte by byte, the former alone holds.
     """
 
     concurrency: int = 8
