@@ -35,7 +35,7 @@ EXITS: Mapping[pytest.ExitCode, str] = {
     pytest.ExitCode.OK: "every item passed, or was undecided without `--invari-strict`",
     pytest.ExitCode.TESTS_FAILED: "a criterion, a comparison with a baseline, or an ordinary test failed; or "
     "[something was not judged](../ci.md#a-gate-that-cannot-be-missed) with `--invari-strict`",
-    pytest.ExitCode.INTERRUPTED: "the run was interrupted, as by Ctrl-C, or SIGTERM while a suite is measured",
+    pytest.ExitCode.INTERRUPTED: "the run was interrupted, as by Ctrl-C, or by SIGTERM where a suite runs",
     pytest.ExitCode.INTERNAL_ERROR: "an error in pytest or in a plugin; please report it",
     pytest.ExitCode.USAGE_ERROR: (
         "something asked for cannot be done: one line says what, before anything is ranked; or a report or "

@@ -1,4 +1,4 @@
-"""SIGTERM, by which build servers cancel a job, ends a suite's run as Ctrl-C does: what was ranked is kept."""
+"""SIGTERM, by which build servers cancel a job, ends a run as Ctrl-C does: what was ranked is kept."""
 
 from __future__ import annotations
 
