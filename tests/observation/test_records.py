@@ -20,7 +20,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.measure.observe import Observation
 from pytest_invari.measure.plan import Subject
 from pytest_invari.protocol import Cost, Ranking
-from pytest_invari.records import folder as module
+from pytest_invari.records import record as module
 from pytest_invari.records.folder import Record, RecordFolder
 from pytest_invari.records.manifest import Manifest
 from pytest_invari.records.rows import read_observations, schema, write_observations
