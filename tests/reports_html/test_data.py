@@ -13,7 +13,7 @@ from scipy.stats import binom, kendalltau
 from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.measure.measured import Measured
 from pytest_invari.measure.observe import observe
-from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.plan import OnFailure, Plan, Subject
 from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation, mean_exposure_deviation
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request
 from pytest_invari.reports.html.exposure import chance_band, expected_deviation, exposures
@@ -111,6 +111,29 @@ def test_a_view_without_a_ranking_is_shown_as_failed() -> None:
     summary = {"reranker": "r", "dataset": "d", "k": K, "pictures": found}
     [shown] = [each for each in queries(summary) if each.id == "q13"]
     assert {candidate.cells[0].rank for candidate in shown.candidates} == {"failed"}
+
+
+class Silent(Drifting):
+    """Ranks like the other one, but no view of the last query."""
+
+    def rank(self, request: Request) -> Ranking:
+        if request.query_id == "q13":
+            raise RuntimeError("asleep")
+        return super().rank(request)
+
+
+def test_a_query_of_which_every_view_failed_moved_nothing() -> None:
+    found = material(measure(Silent(), Plan("films", K, None, 5, on_failure="random")))
+    # Nothing was ranked, and only the random orders in its place differ.
+    assert "q13" not in [each["query"] for each in found["unstable"]]
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "counted"), [("strict", 13 * 5), ("drop", 14 * 5 - 1), ("random", 14 * 5)]
+)
+def test_the_views_that_a_pooled_figure_counts_are_told(on_failure: OnFailure, counted: int) -> None:
+    plan = Plan("films", K, None, 5, on_failure=on_failure)
+    assert material(measure(Drifting(fails=True), plan))["exposure"]["pooled"] == counted
 
 
 def test_candidates_stand_in_the_order_of_their_mean_rank_with_what_they_moved() -> None:

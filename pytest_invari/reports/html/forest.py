@@ -104,8 +104,7 @@ def _null(summary: Summary, name: str) -> float:
     if metric.family == "ppi":
         return float(summary["metrics"].get("ppi_null", {}).get("estimate", math.nan))
     if metric.family.startswith("exposure_deviation"):
-        # Of all views that the figure pools; the picture leaves the data set's own order out.
-        views = summary["rankings"] - summary["failures"]
+        views = summary["pictures"]["exposure"]["pooled"]
         largest, mean = expected_deviation(metric.k or 0, summary["k"], views)
         return mean if metric.family.endswith("mean") else largest
     return _NULLS.get(metric.family, math.nan)

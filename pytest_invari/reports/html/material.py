@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_invari.measure.views import CANONICAL, view_order
@@ -35,9 +36,10 @@ def exposure_top(k: int) -> int:
 def material(measured: Measured) -> dict[str, Any]:
     """What is drawn of one subject.
 
-    ``exposure`` holds the length of the ``top``, how many ``views`` of all queries count, and for each input
-    position in how many of them its item came out in the top. ``unstable`` are the least stable queries,
-    the least stable one first.
+    ``exposure`` holds the length of the ``top``, how many ``views`` of all queries count, for each input
+    position in how many of them its item came out in the top, and how many views the figures ``pooled`` over
+    all queries count, which take and leave failures as the plan says. ``unstable`` are the least stable
+    queries, the least stable one first.
     """
     return {"exposure": _exposure(measured), "unstable": _unstable(measured)}
 
@@ -53,19 +55,24 @@ def _exposure(measured: Measured) -> dict[str, Any]:
         best = set(seen.ranking.order[:top])
         for position, item in enumerate(seen.shown):
             hits[position] += item in best
-    return {"top": top, "views": views, "hits": hits}
+    pooled = sum(len(measured.usable(query)) for query in measured.query_ids)
+    return {"top": top, "views": views, "hits": hits, "pooled": pooled}
 
 
 def _unstable(measured: Measured) -> list[dict[str, Any]]:
-    """The queries of the largest mean Kendall distance (1 − LOC)/2 between two views; ties by id."""
+    """The queries of the largest mean Kendall distance (1 − LOC)/2 between two views; ties by id.
+
+    Where fewer than two views were ranked, only the random orders in place of the others differ.
+    """
+    ranked = Counter(seen.query_id for seen in measured.observations if seen.ranking.status in _VALID)
     loc = cast("PerQuery", measured.metric("loc")).values
     found = {
         query: round((1 - float(value)) / 2, _DECIMALS)
         for query, value in zip(measured.query_ids, loc, strict=True)
-        if not math.isnan(value)
+        if not math.isnan(value) and ranked[query] > 1
     }
-    chosen = sorted((query for query in found if found[query] > 0), key=lambda each: (-found[each], each))
-    chosen = chosen[:LEAST_STABLE]
+    moved = [query for query in found if found[query] > 0]
+    chosen = sorted(moved, key=lambda query: (-found[query], query))[:LEAST_STABLE]
     tasks = {task.query_id: task for task in measured.tasks.tasks}
     seen: dict[str, list[Observation]] = {query: [] for query in chosen}
     for each in measured.observations:
