@@ -13,16 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.criteria.criterion import (
-    ERROR,
-    Judgement,
-    Limit,
-    MetricCriterion,
-    Place,
-    decide,
-    judge,
-    with_multiplicity,
-)
+from pytest_invari.criteria.criterion import MetricCriterion, Place
+from pytest_invari.criteria.judgement import ERROR, Judgement, Limit, decide, judge, with_multiplicity
 from pytest_invari.metrics import parse_metric
 from pytest_invari.reports.results import verdict_line
 from pytest_invari.statistics import Interval, bootstrap_mean, seeded_resamples

@@ -13,7 +13,7 @@ from pytest_invari.reports.rows import in_brackets
 from pytest_invari.reports.text import figure
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import Side
+    from pytest_invari.criteria.judgement import Side
 
 __all__ = ["Bound", "Panel", "Row", "draw_panel", "panel_table"]
 
