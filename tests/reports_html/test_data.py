@@ -25,10 +25,10 @@ from pytest_invari.reports.html.unstable import queries
 K = 6
 
 
-def make_tasks(queries: int = 14) -> TaskSet:
+def make_tasks(queries: int = 14, k: int = K) -> TaskSet:
     tasks = []
     for number in range(queries):
-        candidates = tuple(Candidate(f"i{item}", f"film {number}.{item}") for item in range(K))
+        candidates = tuple(Candidate(f"i{item}", f"film {number}.{item}") for item in range(k))
         context = Context(f"films of {number}", (HistoryEntry("seen before", 5.0),))
         tasks.append(Task(f"q{number:02}", context, candidates, {"i0": 1.0}, 1))
     return TaskSet.of("films", tasks)
@@ -191,6 +191,27 @@ def test_chance_alone_stays_within_the_bands_as_often_as_they_say() -> None:
     largest, mean = expected_deviation(top, items, queries_ * views)
     assert maximum_exposure_deviation(shares, top).mean() == pytest.approx(largest, rel=0.05)
     assert mean_exposure_deviation(shares, top).mean() == pytest.approx(mean, rel=0.05)
+
+
+class Steady:
+    """Keeps the order of the ids, which is the data set's own."""
+
+    def rank(self, request: Request) -> Ranking:
+        return Ranking.from_order(request, sorted(request.ids))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_what_ignores_positions_is_within_the_bands_of_short_lists_too(k: int) -> None:
+    """Of the orders of a short list the data set's own, which is never drawn, is a large part."""
+    tasks = make_tasks(200, k)
+    plan = Plan("films", k, None, min(5, math.factorial(k) - 1))
+    seen = observe(Steady(), tasks, plan.sample(tasks), show=False)
+    counts = material(Measured(Subject("steady", "films", k), plan, tasks, seen))["exposure"]
+    summary = subject("steady", k)
+    [found] = exposures([{**summary, "pictures": {"exposure": counts}}])
+    assert found.level == 1 / k
+    low, high = found.wide
+    assert low <= min(found.shares[0]) <= max(found.shares[0]) <= high
 
 
 def test_the_noise_floor_is_that_of_the_literature_of_the_metric() -> None:

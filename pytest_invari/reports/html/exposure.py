@@ -13,7 +13,7 @@ from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import shown_name
 from pytest_invari.reports.text import printable
 
-__all__ = ["Exposure", "chance_band", "expected_deviation", "exposures", "section"]
+__all__ = ["Exposure", "chance_band", "expected_deviation", "expected_shares", "exposures", "section"]
 
 _LEVEL = 0.95
 _TITLE = "Exposure by input position"
@@ -60,6 +60,8 @@ def chance_band(level: float, views: int, coverage: float) -> tuple[float, float
     """
     from scipy.special import bdtr, bdtrik
 
+    if level in (0, 1):
+        return level, level
     ends = []
     for probability in ((1 - coverage) / 2, (1 + coverage) / 2):
         # The least count that is not exceeded with this probability; bdtrik is exact up to rounding.
@@ -96,16 +98,34 @@ def _exposure(key: tuple[str, int, int], subjects: Sequence[Summary]) -> Exposur
     top = counted[0]["top"]
     # Where rankings failed, the widest band is the one that misleads nobody.
     views = min(each["views"] for each in counted)
-    level = min(top, k) / k
     return Exposure(
         printable(f"{dataset}, lists of {k}"),
         top,
         [shown_name(each) for each in subjects],
         [[hits / each["views"] for hits in each["hits"]] for each in counted],
-        level,
-        chance_band(level, views, _LEVEL),
-        chance_band(level, views, 1 - (1 - _LEVEL) / k),
+        min(top, k) / k,
+        _band(top, k, views, _LEVEL),
+        _band(top, k, views, 1 - (1 - _LEVEL) / k),
     )
+
+
+def _band(top: int, items: int, views: int, coverage: float) -> tuple[float, float]:
+    """What chance does where a share may be expected anywhere between the least and the most."""
+    least, most = expected_shares(top, items)
+    return chance_band(least, views, coverage)[0], chance_band(most, views, coverage)[1]
+
+
+def expected_shares(top: int, items: int) -> tuple[float, float]:
+    """The least and the most that a position may expect of a reranker that ignores positions.
+
+    Views are drawn from all orders but the data set's own. An item of the top that stands at the position in
+    that one stands there in fewer of the others, (K − 1)! − 1 of K! − 1: of lists of three in one of five.
+    """
+    top = min(top, items)
+    orders, each = math.factorial(items), math.factorial(items - 1)
+    if orders < 2:
+        return top / items, top / items
+    return (top * each - 1) / (orders - 1), min(1.0, top * each / (orders - 1))
 
 
 def _draw(found: Exposure, name: str) -> Picture:
