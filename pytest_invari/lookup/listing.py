@@ -12,8 +12,8 @@ from pytest_invari.criteria.suite_keys import KIND_TITLES
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import metric_names
 from pytest_invari.reports.text import harmless, printable
+from pytest_invari.session.asked import make_registry
 from pytest_invari.session.hooks import named_kinds
-from pytest_invari.session.suite_plugin import make_registry
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.custom_criterion import Check

@@ -1,4 +1,4 @@
-"""The working plugin of a run that asked for a suite: it resolves what was asked, collects and reports.
+"""The working plugin of a run that asked for a suite: it collects and reports.
 
 PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 """
@@ -6,26 +6,19 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 from __future__ import annotations
 
 import copy
-import functools
-import re
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from pytest_invari.baseline.book import ChangeBook
-from pytest_invari.baseline.changes import with_changes
 from pytest_invari.baseline.gate import Gate
 from pytest_invari.baseline.items import ChangeItem
 from pytest_invari.baseline.saving import save_at_the_end
-from pytest_invari.criteria.checks import Expansion, expand, select, specs_in_ids
-from pytest_invari.criteria.suite import SUFFIX, Suite, find_suite, packaged_suites
+from pytest_invari.criteria.checks import Expansion
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.lookup.registry import ModelSettings, Registry, RerankerSpec
-from pytest_invari.measure.laboratory import Laboratory
-from pytest_invari.options import Settings, read_settings, reranker_switch
+from pytest_invari.options import Settings, read_settings
 from pytest_invari.reports.github import tell_github
 from pytest_invari.reports.html.page import Page, page_text, require_packages
 from pytest_invari.reports.json_report import make_report, report_text
@@ -33,23 +26,22 @@ from pytest_invari.reports.markdown import Run, command_of, markdown_text
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
+from pytest_invari.session.asked import (
+    asked_for,
+    expansion_of,
+    laboratory_of,
+    make_registry,
+    replace_default_paths,
+)
 from pytest_invari.session.bench import Bench
 from pytest_invari.session.gatekeeper import GATEKEEPER, Gatekeeper, may_choose, uphold
-from pytest_invari.session.hooks import (
-    named_by_hook,
-    named_kinds,
-    refuse_async_hooks,
-    refuse_misspelt_hooks,
-)
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.usercode import user_code
 
-__all__ = ["SuitePlugin", "make_registry", "model_settings", "named_rerankers", "start"]
+__all__ = ["SuitePlugin", "start"]
 
 NAME = "invari-suite"
-
-_CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_@]*\[.+-K\d+\]")
 
 
 def start(config: pytest.Config) -> bool:
@@ -63,14 +55,14 @@ def start(config: pytest.Config) -> bool:
     """
     try:
         settings = read_settings(config)
-        suites, ids = _asked_for(config, settings)
+        suites, ids = asked_for(config, settings)
         if not suites:
             return False
-        _replace_default_paths(config)
+        replace_default_paths(config)
         registry = make_registry(config)
-        expansion = _expand(config, suites, ids, settings, registry)
+        expansion = expansion_of(config, suites, ids, settings, registry)
         bench = Bench(
-            _laboratory(settings, registry),
+            laboratory_of(settings, registry),
             expansion.checks,
             settings.strict,
             expansion.unselected,
@@ -94,27 +86,6 @@ def start(config: pytest.Config) -> bool:
     config.pluginmanager.register(plugin, NAME)
     config.pluginmanager.register(plugin.gatekeeper, GATEKEEPER)
     return True
-
-
-def make_registry(config: pytest.Config) -> Registry:
-    """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
-
-    Raises:
-        InvariError: as :func:`named_rerankers`.
-    """
-    return Registry(config.rootpath, named_rerankers(config))
-
-
-def named_rerankers(config: pytest.Config) -> dict[str, object]:
-    """The rerankers that conftest hooks name.
-
-    Raises:
-        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook is async or its name
-            misspelt.
-    """
-    refuse_misspelt_hooks(config)
-    refuse_async_hooks(config)
-    return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
 
 
 class SuitePlugin:
@@ -345,105 +316,3 @@ class SuitePlugin:
 
         scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.items}
         return SubjectScheduling(config, log, scopes)
-
-
-def _asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], list[str]]:
-    """The suites, from options and arguments, and the ids among the latter; a suite's name means all of it.
-
-    What is ours is taken out of pytest's test paths.
-    """
-    # Only for a suite: an ordinary run has nothing to do with these.
-    kinds = functools.cache(lambda: named_kinds(config))
-    suites = [find_suite(name, kinds()) for name in settings.suite]
-    ids = []
-    for argument in _take(config, _is_suite_file):
-        path, _, wanted = argument.partition("::")
-        suites.append(suite := find_suite(path, kinds()))
-        ids.append(f"{suite.name}::{wanted}" if wanted else suite.name)
-    known = {suite.name for suite in suites} | set(packaged_suites())
-    for argument in _take(config, lambda each: _names_a_check(each, known)):
-        ids.append(wanted := _bare(argument))
-        name = wanted.partition("::")[0]
-        if all(suite.name != name for suite in suites):
-            suites.append(find_suite(name, kinds()))
-    for argument in config.args:
-        # With --pyargs, a module's test may look like this too.
-        if _CHECK_ID.fullmatch(argument) and not config.getoption("pyargs"):
-            name, _, wanted = _bare(argument).partition("::")
-            raise InvariError(
-                f"{argument}: no packaged suite is called {name!r}; for one of your own add "
-                f"--invari-suite=PATH, or write PATH::{wanted}"
-            )
-    return suites, ids
-
-
-def _expand(
-    config: pytest.Config, suites: list[Suite], ids: list[str], settings: Settings, registry: Registry
-) -> Expansion:
-    names = list(settings.reranker) or specs_in_ids(ids, suites, settings)
-    if not names:
-        raise InvariError(
-            f"suite {suites[0].name!r} needs a reranker to test: {reranker_switch(config)}; known: "
-            f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
-        )
-    expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
-    if settings.compare is not None:
-        expansion = with_changes(expansion, settings.margin)
-    elif config.getoption("invari_margin") is not None:
-        raise InvariError(
-            "--invari-margin needs --invari-compare=FILE, the baseline that may be missed by it"
-        )
-    return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
-
-
-def _laboratory(settings: Settings, registry: Registry) -> Laboratory:
-    if settings.replay and settings.records is None:
-        raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
-    return Laboratory(
-        registry,
-        model_settings(settings),
-        records=settings.records,
-        replay=settings.replay,
-        audits=not settings.no_audit,
-    )
-
-
-def model_settings(settings: Settings) -> ModelSettings:
-    """What the user chose for the language model."""
-    return ModelSettings(
-        model=settings.model,
-        device=settings.device,
-        dtype=settings.dtype,
-        batch_tokens=settings.batch_tokens,
-        trust_remote_code=settings.trust_remote_code,
-        calibrate=settings.calibrate,
-    )
-
-
-def _take(config: pytest.Config, ours: Any) -> list[str]:
-    """Move the arguments that are ours out of pytest's test paths."""
-    taken = [argument for argument in config.args if ours(argument)]
-    config.args[:] = [argument for argument in config.args if argument not in taken]
-    return taken
-
-
-def _is_suite_file(argument: str) -> bool:
-    return argument.partition("::")[0].endswith(SUFFIX)
-
-
-def _names_a_check(argument: str, known: set[str]) -> bool:
-    head, colons, _ = argument.partition("::")
-    return bool(colons) and PurePosixPath(head).name in known and not Path(head).exists()
-
-
-def _bare(argument: str) -> str:
-    """Without the ``../`` that pytest's summary puts before an id outside of its root path."""
-    head, _, rest = argument.partition("::")
-    return f"{PurePosixPath(head).name}::{rest}"
-
-
-def _replace_default_paths(config: pytest.Config) -> None:
-    """A suite replaces the test paths that pytest would choose; paths the user gave are run as well."""
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = []
-        config.args_source = pytest.Config.ArgsSource.ARGS

@@ -17,9 +17,9 @@ from pytest_invari.measure.plan import OnFailure, Plan, Ties
 from pytest_invari.options import Settings, read_settings
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.reports.text import harmless
+from pytest_invari.session.asked import model_settings, named_rerankers
 from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.ignored import STUDIES_ARE_USED
-from pytest_invari.session.suite_plugin import model_settings, named_rerankers
 from pytest_invari.testing.given import GivenRegistry, Tasks, load_given, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.testing.study import Rules, Study
