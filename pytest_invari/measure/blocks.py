@@ -20,13 +20,15 @@ from pytest_invari.metrics.nulls import ppi_excess, ppi_null
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.preference import tie_rate
 from pytest_invari.metrics.split_instability import ppi_split
+from pytest_invari.protocol import label_order
 
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task
+    from pytest_invari.measure.observe import Observation
     from pytest_invari.measure.plan import Ties
     from pytest_invari.metrics import Metric
 
-__all__ = ["NO_LABELS", "Block", "Member", "compute", "make_block"]
+__all__ = ["NO_LABELS", "Block", "Member", "compute", "labels_of", "make_block"]
 
 NO_LABELS = "no_labels"
 
@@ -87,6 +89,15 @@ def make_block(members: Sequence[Member], views: int, items: int, ties: Ties) ->
         relevant_total=np.maximum(totals, relevant.sum(axis=1)),
         labels=stacked([member.labels for member in members]),
     )
+
+
+def labels_of(seen: Observation, ids: Sequence[str]) -> list[int]:
+    """The 0-based label that each of *ids* bore; −1 for all in a view that showed no labels."""
+    binding = seen.ranking.diagnostics.get("labels")
+    if binding is None:
+        return [-1] * len(ids)
+    label_of = {item: label for label, item in enumerate(label_order(binding, seen.query_id, seen.shown))}
+    return [label_of[item] for item in ids]
 
 
 def compute(metric: Metric, block: Block) -> PerQuery:

@@ -15,6 +15,7 @@ from pytest_invari.measure.audit import Audit, audit_reranker
 from pytest_invari.measure.observe import Observation, as_shown, is_due, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
 from pytest_invari.measure.stock import Shown, Stock, shown_to
+from pytest_invari.measure.validity import VALID
 from pytest_invari.measure.views import View
 from pytest_invari.members import check_reranker, fingerprint_of, has_early_fingerprint
 from pytest_invari.progress import bar
@@ -183,8 +184,6 @@ class Laboratory:
 
         Nothing of it is recorded: records hold whole lists.
         """
-        from pytest_invari.measure.measured import VALID
-
         self._stock.prepare(spec, plan)
         reranker = self._stock.reranker(spec, plan)
         costs = self._asked_besides.setdefault((spec.label, plan), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,15 +12,15 @@ import numpy as np
 from pytest_invari import metrics, statistics
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.analyses import Analyses
-from pytest_invari.measure.blocks import Block, Member, compute, make_block
+from pytest_invari.measure.blocks import Block, Member, compute, labels_of, make_block
+from pytest_invari.measure.pooled import Pooled, pooled_deviation
+from pytest_invari.measure.repeated import FAILED_VIEWS, repeat_differences
+from pytest_invari.measure.validity import Failure, failure_of, has_cost, is_valid
 from pytest_invari.measure.views import shuffled
-from pytest_invari.metrics import exposure
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.ppi import ppi
-from pytest_invari.metrics.repeats import repeat_difference
-from pytest_invari.protocol import label_order
 from pytest_invari.statistics.pairings import pairing_p_value
 
 if TYPE_CHECKING:
@@ -32,25 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "Measured", "Pooled", "Regions", "is_valid"]
 
-FAILED_VIEWS = "failed_views"
-NOT_REPEATED = "not_repeated"
-# A ranking of the reranker's own making is one; "repaired" is what it says it has put right itself.
-VALID = ("ok", "repaired")
-
 _COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
-_DEVIATIONS = {
-    "exposure_deviation": exposure.maximum_exposure_deviation,
-    "exposure_deviation_mean": exposure.mean_exposure_deviation,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A view that came back without a valid ranking."""
-
-    query_id: str
-    view: str
-    fault: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +45,6 @@ class Regions:
 
     cells_observed_mean: float
     single_cell_pairs: int
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """A metric that only all queries together have: a statistic of pooled counts, and its value.
-
-    ``distance_from`` is the number that the statistic tells the distance from, where it is a distance.
-    """
-
-    counts: PooledCounts
-    statistic: statistics.bootstrap.Statistic
-    distance_from: float | None = None
-
-    @property
-    def value(self) -> float:
-        """The statistic over all queries; NaN when there are none."""
-        total = np.asarray(self.counts.denominators).sum()
-        if not total:
-            return float("nan")
-        return float(self.statistic(np.asarray(self.counts.numerators).sum(axis=0) / total))
 
 
 class Measured:
@@ -107,9 +69,7 @@ class Measured:
         self.observations = tuple(observations)
         self.repeats = tuple(repeats)
         self.query_ids = tuple(task.query_id for task in tasks.tasks)
-        self.failures = [
-            Failure(seen.query_id, seen.view, _fault(seen)) for seen in observations if not is_valid(seen)
-        ]
+        self.failures = [failure_of(seen) for seen in observations if not is_valid(seen)]
         self._by_query: dict[str, list[Observation]] = {query_id: [] for query_id in self.query_ids}
         # By name, so that a metric which takes the views in halves has them in one order.
         for seen in sorted(self.observations, key=lambda each: each.view):
@@ -154,7 +114,7 @@ class Measured:
                     [self.order_of(seen) for seen in usable],
                     [seen.ranking.scores if is_valid(seen) else None for seen in usable],
                 )
-                labels = np.array([_labels(seen, arrays.ids) for seen in usable], np.int16)
+                labels = np.array([labels_of(seen, arrays.ids) for seen in usable], np.int16)
                 grouped.setdefault(len(usable), []).append(Member(place, task, arrays, labels))
         return tuple(self._block(grouped[views]) for views in sorted(grouped))
 
@@ -182,13 +142,13 @@ class Measured:
         if name not in self._values:
             metric = metrics.parse_metric(name)
             if metric.kind == "pooled":
-                self._values[name] = self._pooled(metric)
+                self._values[name] = pooled_deviation(metric, self.blocks, len(self.query_ids), self.plan.k)
             elif metric.family in _COSTS:
                 self._values[name] = self._over_views(
-                    lambda seen: getattr(seen.ranking.cost, metric.family), _has_cost
+                    lambda seen: getattr(seen.ranking.cost, metric.family), has_cost
                 )
             elif metric.family == "repeat_difference":
-                self._values[name] = self._repeat_difference()
+                self._values[name] = repeat_differences(self._by_query, self.repeats, self.plan.ties)
             elif metric.family == "invalid_view_rate":
                 self._values[name] = self._over_views(lambda seen: not is_valid(seen))
             else:
@@ -336,34 +296,6 @@ class Measured:
         reasons = tuple(FAILED_VIEWS if reason == "not_observed" else reason for reason in found.reasons)
         return PerQuery(found.values, reasons)
 
-    def _repeat_difference(self) -> PerQuery:
-        """Of the queries whose first view was asked again; no value where one of the answers failed."""
-        answers: dict[str, list[Observation]] = {}
-        for seen in self.repeats:
-            answers.setdefault(seen.query_id, []).append(seen)
-        results = []
-        for place, query_id in enumerate(self.query_ids):
-            again = answers.get(query_id, [])
-            if not again:
-                continue
-            first = [seen for seen in self._by_query[query_id] if seen.shown == again[0].shown]
-            asked = [*first, *again]
-            if all(map(is_valid, asked)):
-                arrays = query_arrays(
-                    query_id,
-                    [seen.shown for seen in asked],
-                    [seen.ranking.order for seen in asked],
-                    [seen.ranking.scores for seen in asked],
-                )
-                ranks = arrays.tied_ranks if self.plan.ties == "half" else arrays.ranks
-                found = repeat_difference(ranks[None])
-            else:
-                found = PerQuery.all_undefined(1, FAILED_VIEWS)
-            results.append((np.array([place]), found))
-        values = merge(len(self.query_ids), results)
-        reasons = (NOT_REPEATED if reason == "not_observed" else reason for reason in values.reasons)
-        return PerQuery(values.values, tuple(reasons))
-
     def _over_views(
         self,
         value: Callable[[Observation], float],
@@ -373,16 +305,6 @@ class Measured:
         values = [[value(seen) for seen in self._by_query[each] if counts(seen)] for each in self.query_ids]
         means = np.array([np.mean(each) if each else np.nan for each in values], np.float64)
         return PerQuery.of(means, np.isnan(means), FAILED_VIEWS)
-
-    def _pooled(self, metric: Metric) -> Pooled:
-        k = metric.k or 0
-        top = np.zeros((len(self.query_ids), self.plan.k), np.int64)
-        views = np.zeros(len(self.query_ids), np.int64)
-        for block in self.blocks:
-            counts = exposure.exposure_counts(block.positions, block.ranks, k)
-            top[block.queries], views[block.queries] = counts.top, counts.views
-        statistic = partial(_DEVIATIONS[metric.family], k=k)
-        return Pooled(statistics.PooledCounts(top, views), statistic, distance_from=k / self.plan.k)
 
     def _mean(self, name: str, value: PerQuery) -> Interval:
         asked = self._asked(name, value.values)
@@ -418,28 +340,3 @@ class Measured:
                 f"{self.subject.label} and {other.subject.label} were measured on different queries or views "
                 "and cannot be compared; use one plan for both"
             )
-
-
-def _labels(seen: Observation, ids: Sequence[str]) -> list[int]:
-    """The 0-based label that each of *ids* bore; −1 for all in a view that showed no labels."""
-    binding = seen.ranking.diagnostics.get("labels")
-    if binding is None:
-        return [-1] * len(ids)
-    label_of = {item: label for label, item in enumerate(label_order(binding, seen.query_id, seen.shown))}
-    return [label_of[item] for item in ids]
-
-
-def is_valid(seen: Observation) -> bool:
-    """Whether a view came back with a ranking."""
-    return seen.ranking.status in VALID
-
-
-def _has_cost(seen: Observation) -> bool:
-    """A failure that does not say what it cost is no ranking of 0 calls: it would lower the mean."""
-    return is_valid(seen) or seen.ranking.cost.calls > 0
-
-
-def _fault(seen: Observation) -> str:
-    fault = seen.ranking.fault or f"the reranker calls its ranking {seen.ranking.status}"
-    away = "the service was away (with --invari-records, the same command asks again): "
-    return f"{away}{fault}" if seen.ranking.is_transient else fault

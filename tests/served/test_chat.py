@@ -13,8 +13,8 @@ import pytest
 from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import Build, ModelSettings, Registry
-from pytest_invari.measure.measured import VALID
 from pytest_invari.measure.observe import Observation, observe
+from pytest_invari.measure.validity import VALID
 from pytest_invari.measure.views import sample_views
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request, rank_all
 from pytest_invari.records.jsonl import read_rankings, write_rankings

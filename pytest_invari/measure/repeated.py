@@ -1,0 +1,57 @@
+"""What views that were asked again tell: how much a reranker differs from itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_invari.measure.validity import is_valid
+from pytest_invari.metrics.arrays import PerQuery, merge, query_arrays
+from pytest_invari.metrics.repeats import repeat_difference
+
+if TYPE_CHECKING:
+    from pytest_invari.measure.observe import Observation
+    from pytest_invari.measure.plan import Ties
+
+__all__ = ["FAILED_VIEWS", "NOT_REPEATED", "repeat_differences"]
+
+FAILED_VIEWS = "failed_views"
+NOT_REPEATED = "not_repeated"
+
+
+def repeat_differences(
+    answers: Mapping[str, Sequence[Observation]], repeats: Sequence[Observation], ties: Ties
+) -> PerQuery:
+    """Of each query whose first view was asked again; no value where one of the answers failed.
+
+    Args:
+        answers: the observations of each query, by its id.
+        repeats: those of the views that were asked again.
+        ties: how equal scores count.
+    """
+    asked_again: dict[str, list[Observation]] = {}
+    for seen in repeats:
+        asked_again.setdefault(seen.query_id, []).append(seen)
+    results = []
+    for place, (query_id, views) in enumerate(answers.items()):
+        if again := asked_again.get(query_id):
+            first = [seen for seen in views if seen.shown == again[0].shown]
+            results.append((np.array([place]), _difference(query_id, [*first, *again], ties)))
+    values = merge(len(answers), results)
+    reasons = (NOT_REPEATED if reason == "not_observed" else reason for reason in values.reasons)
+    return PerQuery(values.values, tuple(reasons))
+
+
+def _difference(query_id: str, asked: Sequence[Observation], ties: Ties) -> PerQuery:
+    if not all(map(is_valid, asked)):
+        return PerQuery.all_undefined(1, FAILED_VIEWS)
+    arrays = query_arrays(
+        query_id,
+        [seen.shown for seen in asked],
+        [seen.ranking.order for seen in asked],
+        [seen.ranking.scores for seen in asked],
+    )
+    ranks = arrays.tied_ranks if ties == "half" else arrays.ranks
+    return repeat_difference(ranks[None])
