@@ -37,7 +37,7 @@ _COOKIE = re.compile(rf"(cookie['\"]?\s*:\s*['\"]?){_PAIR}(?:;\s*{_PAIR})*", re.
 _PLAIN_WORD = r"(?-i:[A-Za-z][a-z]*)(?![\w~+/=-])"
 _BEARER = re.compile(rf"\b(bearer|basic(?!\s+{_PLAIN_WORD}))\s+[\w.~+/=-]{{8,}}", re.IGNORECASE)
 # A password may hold what must not stand there unescaped: "@", and "/" too, unless a port ends there.
-_USER_INFORMATION = re.compile(r"(\w+://)(?:[^\s/?#]+|[^\s/?#:]+:(?!\d*(?:\W|$))\S*)@")
+_USER_INFORMATION = re.compile(r"((?<!\w)\w+://)(?:[^\s/?#]+|[^\s/?#:]+:(?!\d*(?:\W|$))\S{0,1000})@")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -59,7 +59,7 @@ def tell_github(config: pytest.Config, run: Callable[[], Run]) -> None:
 def annotate_error(config: pytest.Config, message: str) -> None:
     """In a workflow, annotate at the run what cannot be done: the line of it stands in the log alone."""
     if _is_in_workflow(config) and config.pluginmanager.hasplugin("terminal"):
-        said = Annotation("error", "invari cannot do this", printable(message))
+        said = Annotation("error", "invari cannot do this", harmless(message))
         print(workflow_command(said), file=sys.stderr)
 
 

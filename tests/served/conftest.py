@@ -12,8 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+# pytester forgets what a run in this process imported; a second copy would not know the errors of the first.
+import httpcore2
+import httpx2
 import pytest
 
+LOADED = (httpcore2, httpx2)
 HERE = Path(__file__).parent
 # There are wheels of llama.cpp's server for the usual machines, and no others.
 collect_ignore = [] if find_spec("xllamacpp") else ["test_llama_cpp.py"]
