@@ -48,6 +48,13 @@ addEventListener("load", () => {
     range.selectNodeContents(each);
     return new Set([...range.getClientRects()].map(box => box.top)).size;
   };
+  const box = each => each.getBoundingClientRect();
+  const within = (one, other) => one.left >= other.left - 1 && one.right <= other.right + 1
+    && one.top >= other.top - 1 && one.bottom <= other.bottom + 1;
+  const meet = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+    && one.top < other.bottom - 2 && other.top < one.bottom - 2;
+  const words = all("svg").map(each => [...each.querySelectorAll("text")]
+    .map(text => [text.textContent, box(text), box(each)]));
   const colours = (which, name) => [...new Set(all(which).map(each => style(each, name)))];
   document.getElementById("found").textContent = JSON.stringify({
     title: page.title,
@@ -56,6 +63,9 @@ addEventListener("load", () => {
     beyond: all("body *").filter(each => !each.closest(".scroll, svg"))
       .filter(each => each.getBoundingClientRect().right > view.innerWidth + 1)
       .map(each => each.outerHTML.slice(0, 80)),
+    cut: words.flat().filter(([, text, picture]) => !within(text, picture)).map(([text]) => text),
+    met: words.flatMap(all => all.flatMap(([text, one], place) => all.slice(place + 1)
+      .filter(([, other]) => meet(one, other)).map(([other]) => `${text} and ${other}`))),
     fetched: view.performance.getEntriesByType("resource").map(each => each.name),
     rules: page.styleSheets[0].cssRules.length,
     scripts: page.scripts.length,
@@ -174,6 +184,8 @@ def test_it_fits_runs_nothing_and_asks_for_nothing(
     found = browser.look(server, report, width, scheme)
     assert found["content"] == found["width"] <= width
     assert found["beyond"] == []
+    # The words in the pictures: cut off by an edge, or one upon another.
+    assert (found["cut"], found["met"]) == ([], [])
     assert (found["narrow"], found["torn"]) == ([], [])
     assert (found["fetched"], found["scripts"]) == ([], 0)
     assert server.asked == ["/frame.html", "/report.html"]
@@ -233,6 +245,9 @@ def test_what_the_others_look_for_would_be_found(
     browser.run(f"{server.address}/bad.html", "--dump-dom")
     assert len(browser.console) == 3
     loose = "<title>invari report: </title><style>p {width: 900px}</style><p>a</p><img src=x.png>"
+    loose += "<svg viewBox='0 0 90 90'><text y=20>one</text><text y=22>two</text>"
+    loose += "<text y=70 x=80>three</text></svg><table class=data style='width: 40px'>"
+    loose += "<td>ab <br> c<td style='word-break: break-all'>long as it is</table>"
     page = tmp_path / "report.html"
     page.write_text(loose, encoding="utf-8")
     other = Server(tmp_path)
@@ -240,5 +255,7 @@ def test_what_the_others_look_for_would_be_found(
     other.close()
     assert found["content"] > 900
     assert len(found["beyond"]) == 1
+    assert (found["cut"], found["met"]) == (["three"], ["one and two"])
+    assert (len(found["narrow"]), len(found["torn"])) == (1, 1)
     assert len(found["fetched"]) == 1
     assert other.asked == ["/frame.html", "/report.html", "/x.png"]

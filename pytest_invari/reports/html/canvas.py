@@ -103,9 +103,9 @@ def _width(character: str) -> float:
     """About how much of a line a character takes, as many letters; the reader's font is not known."""
     if unicodedata.combining(character):
         return 0
-    if unicodedata.east_asian_width(character) in "WF":
+    if unicodedata.east_asian_width(character) in "WF" or character in "mMW@%":
         return 2
-    return 1.5 if character.isupper() or character in "mw@%" else 1
+    return 1.5 if character.isupper() or character == "w" else 1
 
 
 def chart(names: int, across: str, up: str = "") -> tuple[Figure, Any]:

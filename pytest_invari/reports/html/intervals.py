@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Panel", "Row", "draw_panel", "panel_table"]
 
 # Heights in the units of the page: a heading, a row of words above its interval, and what an axis takes.
-_HEADING, _ROW, _WORDS, _AXIS, _MARGIN = 20, 40, 15, 26, 14
-_LABEL_LENGTH = 27
+_HEADING, _ROW, _WORDS, _AXIS, _MARGIN = 20, 40, 15, 26, 22
+_LABEL_LENGTH = 26
 # More rows than this have the scale above them as well.
 _LONG = 8
 _DIGITS = 3

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 from pytest_invari.reports.html.canvas import PAPER, chart, drawing, named, picture, series
@@ -174,11 +175,18 @@ def _draw(plane: Plane, place: int, name: str) -> Picture:
         axes.plot([], [], linestyle="none", markersize=_MARKER, label=text, **look)
     axes.margins(0.12)
     axes.set_xlim(0, 1.1 * max(point.calls for point in plane.points))
-    for heap in heaps(drawn):
+    found = heaps(drawn)
+    for heap in found:
         _draw_heap(axes, heap)
-        # Elsewhere its line tells whose a marker is.
-        if not plane.joined or len({marker.series for marker in heap}) > 1:
-            _number_heap(axes, heap)
+    if plane.joined:
+        # The lines tell whose the other markers are.
+        shared = [heap for heap in found if len({marker.series for marker in heap}) > 1]
+        for count, heap in enumerate(sorted(shared, key=lambda heap: heap[0].calls)):
+            _number_heap(axes, heap, (0, 1 if count % 2 else -1))
+    else:
+        middle = sum(axes.get_xlim()) / 2
+        for heap in found:
+            _number_heap(axes, heap, (-1 if heap[0].calls > middle else 1, 0))
     text = "; ".join(
         f"{point.name}: {number(point.calls, _DIGITS, counted=True)} calls, "
         f"{number(point.values[place], _DIGITS)}{', dominated' if point.dominators else ''}"
@@ -217,17 +225,17 @@ def _draw_heap(axes: Any, heap: Sequence[Marker]) -> None:
         axes.plot(marker.calls, marker.value, markersize=size, markerfacecolor=face, **look)
 
 
-def _number_heap(axes: Any, heap: Sequence[Marker]) -> None:
-    """Beside the markers the numbers that they have in the legend, towards the middle of the picture."""
-    calls = [marker.calls for marker in heap]
-    is_left = max(calls) > sum(axes.get_xlim()) / 2
+def _number_heap(axes: Any, heap: Sequence[Marker], side: tuple[int, int]) -> None:
+    """Beside the markers the numbers that they have in the legend: right or left of them, above or below."""
+    across, up = side
+    gap = _MARKER + _rim(heap) * len(heap) / 2
     axes.annotate(
         ", ".join(dict.fromkeys(str(marker.series + 1) for marker in heap)),
-        (min(calls) if is_left else max(calls), sum(marker.value for marker in heap) / len(heap)),
-        ((-1 if is_left else 1) * (_MARKER + _rim(heap) * len(heap) / 2), 0),
+        (fmean(marker.calls for marker in heap), fmean(marker.value for marker in heap)),
+        (across * gap, up * gap),
         textcoords="offset points",
-        ha="right" if is_left else "left",
-        va="center",
+        ha=("center", "left", "right")[across],
+        va=("center", "bottom", "top")[up],
         fontsize="small",
     )
 
