@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, get_args, runtime_checkable
 
 from pytest_invari.errors import InvariError
-from pytest_invari.ranking import Cost, Ranking, RankingError, Status, check_ids
+from pytest_invari.ranking import Cost, Ranking, RankingError, Status, check_ids, plain_scores
 from pytest_invari.request import (
     Candidate,
     Context,
@@ -131,17 +131,27 @@ def _checked(request: Request, ranking: Ranking) -> Ranking:
         return Ranking.failed(f"returned a Ranking whose cost is {shortened(ranking.cost)}, not a Cost")
     if ranking.cost.fault:
         return Ranking.failed(f"reported an impossible cost: {ranking.cost.fault}")
+    if odd := _odd_field(ranking):
+        return Ranking.failed(f"returned a Ranking whose {odd}", ranking.cost)
     if ranking.status == "failed":
         return ranking
-    if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):
-        return Ranking.failed(
-            f"returned a Ranking whose order is {shortened(ranking.order)}, not ids", ranking.cost
-        )
     try:
         check_ids(request, ranking.order)
+        scores = plain_scores(ranking)
     except RankingError as error:
         return Ranking.failed(str(error), ranking.cost)
-    return ranking
+    return ranking if scores is ranking.scores else replace(ranking, scores=scores)
+
+
+def _odd_field(ranking: Ranking) -> str:
+    """Which field is of a type that it cannot have; empty where none is."""
+    if not isinstance(ranking.order, tuple | list) or not all(isinstance(i, str) for i in ranking.order):
+        return f"order is {shortened(ranking.order)}, not ids"
+    if not isinstance(ranking.diagnostics, Mapping):
+        return f"diagnostics are {shortened(ranking.diagnostics)}, not a mapping"
+    if ranking.status not in get_args(Status):
+        return f"status is {shortened(ranking.status)}, not one of {', '.join(get_args(Status))}"
+    return ""
 
 
 def _describe(error: BaseException) -> str:

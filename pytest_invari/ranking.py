@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from pytest_invari.errors import counted
 from pytest_invari.request import Request, seeded_hash
+from pytest_invari.usercode import shortened
 
-__all__ = ["Cost", "Ranking", "RankingError", "Status", "check_ids"]
+__all__ = ["Cost", "Ranking", "RankingError", "Status", "check_ids", "plain_scores"]
 
 Status = Literal["ok", "partial", "repaired", "failed"]
 
@@ -197,6 +198,30 @@ def check_ids(request: Request, given: Iterable[str]) -> None:
     if faults:
         sizes = f"{counted(len(seen), 'id')} for {counted(len(expected), 'candidate')}"
         raise RankingError(f"output of {sizes} {', '.join(faults)}")
+
+
+def plain_scores(ranking: Ranking) -> tuple[float, ...] | None:
+    """The scores of a ranking as floats, which whoever makes one without checks may have given otherwise.
+
+    Raises:
+        RankingError: they are not as many finite numbers as there are ids.
+    """
+    scores = ranking.scores
+    if scores is None or (type(scores) is tuple and len(scores) == len(ranking.order) and _are_plain(scores)):
+        return scores
+    try:
+        listed = list(scores)
+    except TypeError:
+        raise RankingError(f"returned a Ranking whose scores are {shortened(scores)}, not numbers") from None
+    if len(listed) != len(ranking.order):
+        raise RankingError(
+            f"returned {counted(len(listed), 'score')} for {counted(len(ranking.order), 'candidate')}"
+        )
+    return tuple(_finite(item, score) for item, score in zip(ranking.order, listed, strict=True))
+
+
+def _are_plain(scores: Iterable[object]) -> bool:
+    return all(type(score) is float and math.isfinite(score) for score in scores)
 
 
 def _names(ids: Iterable[object], most: int = 5) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -231,6 +232,14 @@ def test_one_bad_query_does_not_lose_the_others(kind: type[Broken]) -> None:
         (Ranking(("a", "a")), "repeats 'a', lacks 'b'"),
         (Ranking(("b", "x")), "has unknown 'x', lacks 'a'"),
         (Ranking.failed("asleep", Cost(calls=3, depth=1)), "asleep"),
+        (Ranking(("a", "b"), (1.0,)), "returned 1 score for 2 candidates"),
+        (Ranking(("a", "b"), 3), "returned a Ranking whose scores are 3, not numbers"),  # type: ignore[arg-type]
+        (Ranking(("a", "b"), (1.0, "low")), "score of 'b' is 'low', not a number"),  # type: ignore[arg-type]
+        (Ranking(("a", "b"), (float("nan"), 0.0)), "score of 'a' is nan"),
+        (Ranking(("a", "b"), status="fine"), "a Ranking whose status is 'fine', not one of ok, partial, "),  # type: ignore[arg-type]
+        (Ranking(("a", "b"), diagnostics=[1]), "a Ranking whose diagnostics are [1], not a mapping"),  # type: ignore[arg-type]
+        (Ranking((), status="failed", diagnostics=None), "whose diagnostics are None, not a mapping"),  # type: ignore[arg-type]
+        (Ranking(None, status="failed"), "returned a Ranking whose order is None, not ids"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_ranking_becomes_a_failed_one(kind: type[Broken], answer: object, fault: str) -> None:
@@ -239,6 +248,13 @@ def test_what_is_no_ranking_becomes_a_failed_one(kind: type[Broken], answer: obj
     assert fault in rankings[2].fault
     if isinstance(answer, Ranking):
         assert rankings[2].cost == answer.cost
+
+
+def test_scores_in_an_array_are_plain_numbers() -> None:
+    ranking = Ranking(("a", "b"), np.array([2, 1], np.float32))  # type: ignore[arg-type]  # on purpose
+    scores = rank_all(Broken("q3", answer=ranking), THREE)[2].scores
+    assert scores == (2.0, 1.0)
+    assert {type(score) for score in scores} == {float}
 
 
 def test_a_batch_is_asked_for_once() -> None:
