@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from pytest_invari.reports.results import ResultBook
 
 __all__ = [
+    "RATES",
     "Measurements",
     "audits",
     "cost_line",
     "failed_views",
     "grouped_left_out",
     "in_brackets",
+    "is_unreported",
     "measurements",
     "outcome_line",
     "records_line",
@@ -45,8 +47,8 @@ _ROW_NAMES = {
     **{"ndcg": "nDCG", "ndcg_candidates": "nDCG candidates"},
 }
 _POSITION_P = "position p"
-# Rows that are shown when one of their figures is not 0.
-_RATES = ("tie_rate", "invalid_view_rate")
+RATES = ("tie_rate", "invalid_view_rate")
+"""Rows that are shown when one of their figures is not 0."""
 # Three decimals let two subjects stand side by side in 80 columns.
 _DIGITS = 3
 
@@ -98,7 +100,7 @@ def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> M
     names = [
         name
         for name in dict.fromkeys(name for column in columns for name in column["metrics"])
-        if name not in _RATES or any(column["metrics"][name]["estimate"] for column in columns)
+        if name not in RATES or any(column["metrics"][name]["estimate"] for column in columns)
     ]
     counts = [name for name in _COUNTS if any(column[name] for column in columns)]
     title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
@@ -130,7 +132,7 @@ def _cell(column: Summary, name: str) -> str:
     value = column["metrics"].get(name)
     if value is None:
         return ""
-    if _is_unreported(column, name):
+    if is_unreported(column, name):
         return "-"
     return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
 
@@ -140,7 +142,7 @@ def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in names:
         value = column["metrics"].get(name)
-        if value is not None and math.isnan(value["estimate"]) and not _is_unreported(column, name):
+        if value is not None and math.isnan(value["estimate"]) and not is_unreported(column, name):
             found[row_name(name)] = printable(str(value["reason"]))
     # It tells chance from the mean bucket agreement gap, and is undefined with it.
     gap = column["metrics"].get("bucket_agreement_gap")
@@ -149,7 +151,8 @@ def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _is_unreported(column: Summary, name: str) -> bool:
+def is_unreported(column: Summary, name: str) -> bool:
+    """Whether a metric is a cost that the reranker does not report."""
     return name in COSTS and column["total_cost"][name] is None
 
 

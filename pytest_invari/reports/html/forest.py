@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.metrics import parse_metric
@@ -13,7 +13,7 @@ from pytest_invari.reports.html.exposure import expected_deviation
 from pytest_invari.reports.html.intervals import Bound, Panel, Row, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Absent, Section
 from pytest_invari.reports.results import COSTS, Result, SubjectKey, Summary
-from pytest_invari.reports.rows import failed_views, row_name
+from pytest_invari.reports.rows import RATES, failed_views, is_unreported, row_name
 from pytest_invari.reports.text import harmless, printable
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _NULLS = {
     **{"loc": 0.0, "rho_0": 0.0, "ranking_rho_0": 0.0, "rho_1": 0.0, "rho_2_minus_0": 0.0, "r2_gain": 0.0},
     **{"rho_movement": 0.0, "rho_benefit": 0.0, "benefit": 0.0},
 }
-# Shown when they are not 0 for all.
-_RATES = ("tie_rate", "invalid_view_rate")
 
 
 def section(page: Page) -> Section | Absent:
@@ -73,12 +71,12 @@ def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator
             key = criterion.metric.name, check.shown_reranker, check.shown_dataset, check.plan.k
             bounds.setdefault(key, {})[Bound(limit.side, limit.value)] = None
     for name in dict.fromkeys(name for each in subjects for name in each["metrics"]):
-        having = [each for each in subjects if name in each["metrics"] and not _is_unreported(each, name)]
+        having = [each for each in subjects if name in each["metrics"] and not is_unreported(each, name)]
         rows = [
             _measured(each, name, tuple(bounds.get((name, each["reranker"], each["dataset"], each["k"]), ())))
             for each in having
         ]
-        if rows and not (name in _RATES and not any(row.estimate for row in rows)):
+        if rows and not (name in RATES and not any(row.estimate for row in rows)):
             caption, counted = _about(parse_metric(name))
             yield Panel(row_name(name), caption, rows, counted)
 
@@ -179,7 +177,3 @@ def _about(metric: Metric) -> tuple[str, bool]:
 
 def _group(dataset: str, k: int) -> str:
     return printable(f"{dataset}, lists of {k}")
-
-
-def _is_unreported(summary: Any, name: str) -> bool:
-    return name in COSTS and summary["total_cost"][name] is None

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
+from pytest_invari.measure.validity import is_valid
 from pytest_invari.measure.views import CANONICAL, view_order
 from pytest_invari.reports.text import harmless
 
@@ -23,7 +24,6 @@ LEAST_STABLE = 10
 # A title is told by its beginning, and each one travels with every item of its subject.
 _TITLE = 160
 _CONTEXT = 400
-_VALID = ("ok", "repaired")
 # Two orders of adding the same numbers may tell equal queries apart.
 _DECIMALS = 12
 
@@ -49,7 +49,7 @@ def _exposure(measured: Measured) -> dict[str, Any]:
     top = exposure_top(measured.plan.k)
     hits, views = [0] * measured.plan.k, 0
     for seen in measured.observations:
-        if seen.view == CANONICAL or seen.ranking.status not in _VALID:
+        if seen.view == CANONICAL or not is_valid(seen):
             continue
         views += 1
         best = set(seen.ranking.order[:top])
@@ -64,7 +64,7 @@ def _unstable(measured: Measured) -> list[dict[str, Any]]:
 
     Where fewer than two views were ranked, only the random orders in place of the others differ.
     """
-    ranked = Counter(seen.query_id for seen in measured.observations if seen.ranking.status in _VALID)
+    ranked = Counter(seen.query_id for seen in measured.observations if is_valid(seen))
     loc = cast("PerQuery", measured.metric("loc")).values
     found = {
         query: round((1 - float(value)) / 2, _DECIMALS)
@@ -104,7 +104,7 @@ def _query(task: Task, distance: float, observations: list[Observation]) -> dict
 
 def _rank(seen: Observation, item: str) -> int | None:
     """None in a view without a valid ranking."""
-    return seen.ranking.order.index(item) + 1 if seen.ranking.status in _VALID else None
+    return seen.ranking.order.index(item) + 1 if is_valid(seen) else None
 
 
 def _cut(text: str, most: int) -> str:
