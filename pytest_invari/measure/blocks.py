@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from pytest_invari.metrics.nulls import ppi_excess, ppi_null
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.preference import tie_rate
 from pytest_invari.metrics.split_instability import ppi_split
-from pytest_invari.protocol import label_order
+from pytest_invari.protocol import LabelBinding, label_order
 
 if TYPE_CHECKING:
     from pytest_invari.data.tasks import Task
@@ -93,8 +93,9 @@ def make_block(members: Sequence[Member], views: int, items: int, ties: Ties) ->
 
 def labels_of(seen: Observation, ids: Sequence[str]) -> list[int]:
     """The 0-based label that each of *ids* bore; −1 for all in a view that showed no labels."""
-    binding = seen.ranking.diagnostics.get("labels")
-    if binding is None:
+    binding: Any = seen.ranking.diagnostics.get("labels")
+    # A reranker that shows none may have another use for the word.
+    if binding not in get_args(LabelBinding):
         return [-1] * len(ids)
     label_of = {item: label for label, item in enumerate(label_order(binding, seen.query_id, seen.shown))}
     return [label_of[item] for item in ids]

@@ -307,7 +307,18 @@ def test_labels_are_told_from_the_records_alone(tasks: TaskSet) -> None:
 
     assert measure(First(), tasks).interval("label_agreement_gap").estimate == 1.0
     assert abs(measure(Noisy(), tasks).interval("label_agreement_gap").estimate) < 0.2
-    for reranker, reason in ((Unlabelled(), "no_labels"), (Bound(), "labels_never_differ")):
+
+    class Noting(Unlabelled):
+        """Has a use of its own for the word."""
+
+        def rank(self, request: Request) -> Ranking:
+            return Ranking.from_order(request, request.ids, diagnostics={"labels": ["A", "B"]})
+
+    for reranker, reason in (
+        (Unlabelled(), "no_labels"),
+        (Noting(), "no_labels"),
+        (Bound(), "labels_never_differ"),
+    ):
         found = measure(reranker, tasks).metric("label_agreement_gap")
         assert isinstance(found, PerQuery)
         assert set(found.reasons) == {reason}
