@@ -219,6 +219,8 @@ def test_the_noise_floor_is_that_of_the_literature_of_the_metric() -> None:
     for count, largest, mean in ((30, 0.036, 0.013), (100, 0.020, 0.007), (1000, 0.0064, 0.0023)):
         assert expected_deviation(5, 25, count * 20) == pytest.approx((largest, mean), rel=0.05)
     assert all(map(math.isnan, expected_deviation(5, 25, 0)))
+    # What ignores positions has a deviation of 2/15 there, or of nothing: see above.
+    assert all(map(math.isnan, expected_deviation(1, 3, 200)))
 
 
 def subject(name: str, k: int = 10, dataset: str = "films", **metrics: float) -> dict[str, Any]:
