@@ -19,7 +19,10 @@ import tqdm
 
 import pytest_invari.session.suite_plugin
 
-LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.session.suite_plugin)
+# A package that stays keeps its modules, and what is imported anew would not know their classes.
+from pytest_invari.reports.html import sections
+
+LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.session.suite_plugin, sections)
 
 STRICT = ("-W", "error", "--strict-markers", "--strict-config")
 # These two import themselves anew in every run, which takes longer than the run.
