@@ -140,7 +140,7 @@ def _checked(request: Request, ranking: Ranking) -> Ranking:
         scores = plain_scores(ranking)
     except RankingError as error:
         return Ranking.failed(str(error), ranking.cost)
-    return ranking if scores is ranking.scores else replace(ranking, scores=scores)
+    return ranking if scores is None else replace(ranking, scores=scores)
 
 
 def _odd_field(ranking: Ranking) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Literal
 
@@ -204,24 +205,24 @@ def plain_scores(ranking: Ranking) -> tuple[float, ...] | None:
     """The scores of a ranking as floats, which whoever makes one without checks may have given otherwise.
 
     Raises:
-        RankingError: they are not as many finite numbers as there are ids.
+        RankingError: they are not as many finite numbers as there are ids, or one is above an earlier one.
     """
-    scores = ranking.scores
-    if scores is None or (type(scores) is tuple and len(scores) == len(ranking.order) and _are_plain(scores)):
-        return scores
+    if ranking.scores is None:
+        return None
     try:
-        listed = list(scores)
+        listed = list(ranking.scores)
     except TypeError:
-        raise RankingError(f"returned a Ranking whose scores are {shortened(scores)}, not numbers") from None
-    if len(listed) != len(ranking.order):
         raise RankingError(
-            f"returned {counted(len(listed), 'score')} for {counted(len(ranking.order), 'candidate')}"
-        )
-    return tuple(_finite(item, score) for item, score in zip(ranking.order, listed, strict=True))
-
-
-def _are_plain(scores: Iterable[object]) -> bool:
-    return all(type(score) is float and math.isfinite(score) for score in scores)
+            f"returned a Ranking whose scores are {shortened(ranking.scores)}, not numbers"
+        ) from None
+    if len(listed) != len(ranking.order):
+        asked = counted(len(ranking.order), "candidate")
+        raise RankingError(f"returned {counted(len(listed), 'score')} for {asked}")
+    scored = [(item, _finite(item, score)) for item, score in zip(ranking.order, listed, strict=True)]
+    for (above, more), (item, score) in pairwise(scored):
+        if score > more:
+            raise RankingError(f"scores do not fall: {item!r} has {score} after {above!r} with {more}")
+    return tuple(score for _, score in scored)
 
 
 def _names(ids: Iterable[object], most: int = 5) -> str:

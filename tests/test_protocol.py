@@ -236,6 +236,7 @@ def test_one_bad_query_does_not_lose_the_others(kind: type[Broken]) -> None:
         (Ranking(("a", "b"), 3), "returned a Ranking whose scores are 3, not numbers"),  # type: ignore[arg-type]
         (Ranking(("a", "b"), (1.0, "low")), "score of 'b' is 'low', not a number"),  # type: ignore[arg-type]
         (Ranking(("a", "b"), (float("nan"), 0.0)), "score of 'a' is nan"),
+        (Ranking(("a", "b"), (1.0, 2.0)), "scores do not fall: 'b' has 2.0 after 'a' with 1.0"),
         (Ranking(("a", "b"), status="fine"), "a Ranking whose status is 'fine', not one of ok, partial, "),  # type: ignore[arg-type]
         (Ranking(("a", "b"), diagnostics=[1]), "a Ranking whose diagnostics are [1], not a mapping"),  # type: ignore[arg-type]
         (Ranking((), status="failed", diagnostics=None), "whose diagnostics are None, not a mapping"),  # type: ignore[arg-type]
