@@ -88,7 +88,7 @@ class Laboratory:
         self._audited: dict[Shown, Audit] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
-        self._opened: dict[tuple[str, Plan], tuple[Record | None, bool]] = {}
+        self._manifests: dict[tuple[str, Plan], Manifest] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
         self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
@@ -143,8 +143,8 @@ class Laboratory:
         Raises:
             InvariError: it cannot be loaded, or the records are damaged.
         """
-        if not self._is_replay:
-            self._open(spec, _as_observed(plan))
+        if not self._is_replay and not self._may_be_whole(spec, _as_observed(plan)):
+            self._stock.prepare(spec, plan)
 
     def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
         """Rank every view that is not known yet, or replay them, and measure.
@@ -242,34 +242,49 @@ class Laboratory:
             _warn_of_disagreements(record)
         return observations, repeats
 
+    def _may_be_whole(self, spec: RerankerSpec, plan: Plan) -> bool:
+        """Whether records may hold all rankings; nothing is written for it.
+
+        It is not known of a reranker that must be loaded to say which records are its own.
+        """
+        if self._records is None or not has_early_fingerprint(self._stock.reranker(spec, plan)):
+            return False
+        record = self._records.at(_subject(spec, plan, self.tasks(plan).name), self._manifest(spec, plan))
+        return self._is_whole(record, plan) if record.exists else bool(self._records.siblings(record))
+
     def _open(self, spec: RerankerSpec, plan: Plan) -> tuple[Record | None, bool]:
         """The subject's record, if any is kept, and whether it is whole; who is to rank is loaded."""
-        key = (spec.label, plan)
-        if key not in self._opened:
-            record, is_whole = None, False
-            if self._records is not None:
-                if not has_early_fingerprint(self._stock.reranker(spec, plan)):
-                    self._stock.prepare(spec, plan)
-                record, is_whole = self._kept(self._records, spec, plan)
-            if not is_whole:
+        record, is_whole = None, False
+        if self._records is not None:
+            if not has_early_fingerprint(self._stock.reranker(spec, plan)):
                 self._stock.prepare(spec, plan)
-            self._opened[key] = record, is_whole
-        return self._opened[key]
+            tasks = self.tasks(plan)
+            record = self._records.open(_subject(spec, plan, tasks.name), self._manifest(spec, plan), tasks)
+            record.take_over(self._records.siblings(record), tasks, self._wanted(plan))
+            is_whole = self._is_whole(record, plan)
+        if not is_whole:
+            self._stock.prepare(spec, plan)
+        return record, is_whole
 
-    def _kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> tuple[Record, bool]:
-        """The record with all that others have for it, and whether no ranking is missing or due again."""
-        tasks = self.tasks(plan)
-        views = self._sampled(plan, tasks)
-        wanted = _keys(views, *(plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)))
-        manifest = Manifest(
-            self._asked(spec, plan) | describe_tasks(tasks),
-            flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label)),
-            describe_environment(device=self._settings.device, batch_tokens=self._settings.batch_tokens),
-        )
-        record = records.open(_subject(spec, plan, tasks.name), manifest, tasks)
-        record.take_over(records.siblings(record), tasks, wanted)
+    def _manifest(self, spec: RerankerSpec, plan: Plan) -> Manifest:
+        key = (spec.label, plan)
+        if key not in self._manifests:
+            self._manifests[key] = Manifest(
+                self._asked(spec, plan) | describe_tasks(self.tasks(plan)),
+                flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label)),
+                describe_environment(device=self._settings.device, batch_tokens=self._settings.batch_tokens),
+            )
+        return self._manifests[key]
+
+    def _wanted(self, plan: Plan) -> set[Key]:
+        """What identifies the observations that a plan asks for."""
+        views = self._sampled(plan, self.tasks(plan))
+        return _keys(views, *(plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)))
+
+    def _is_whole(self, record: Record, plan: Plan) -> bool:
+        """Whether no ranking is missing or due again."""
         kept = record.read()
-        return record, all(key in kept and not is_due(kept[key], self._retry_failed) for key in wanted)
+        return all(key in kept and not is_due(kept[key], self._retry_failed) for key in self._wanted(plan))
 
     def _make_audit(
         self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str

@@ -44,9 +44,13 @@ class RecordFolder:
         if reason := why_unwritable(nearest):
             raise InvariError(f"{self.path}: the folder {nearest} cannot be written to ({reason})")
 
+    def at(self, subject: Subject, manifest: Manifest) -> Record:
+        """The record of this subject and manifest, whether it exists or not."""
+        return Record(self.path / f"{_slug(subject)}-{manifest.fingerprint[:16]}", manifest, subject)
+
     def open(self, subject: Subject, manifest: Manifest, tasks: TaskSet) -> Record:
-        """The record of this subject and manifest, made where there is none, with its tasks beside it."""
-        record = Record(self.path / f"{_slug(subject)}-{manifest.fingerprint[:16]}", manifest, subject)
+        """The same, made where there is none, with its tasks beside it."""
+        record = self.at(subject, manifest)
         record.create(tasks)
         return record
 

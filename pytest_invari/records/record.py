@@ -57,13 +57,18 @@ class Record:
         """Whether the rankings were made elsewhere: the orders shown are then theirs, not ours."""
         return self.manifest.is_imported
 
+    @property
+    def exists(self) -> bool:
+        """Whether anything has been kept, or is about to be."""
+        return (self.path / MANIFEST).is_file()
+
     def create(self, tasks: TaskSet) -> None:
         """Make the folder, unless it is there, with the tasks first and the manifest last."""
         from pytest_invari.data.taskfile import write_tasks
 
         if not (self.path / TASKS).is_file():
             write_tasks(self.path / TASKS, tasks)
-        if (self.path / MANIFEST).is_file():
+        if self.exists:
             Manifest.read(self.path / MANIFEST)
             return
         with atomic_file(self.path / MANIFEST) as temporary:

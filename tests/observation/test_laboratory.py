@@ -152,6 +152,22 @@ def test_where_all_rankings_are_kept_nothing_is_loaded(
     assert reranker.log.count("prepare") == 1
 
 
+def test_preparing_makes_no_folder_for_what_may_never_be_ranked(project: Project) -> None:
+    reranker = Early()
+    project.laboratory({"mine": reranker}).prepare(MINE, project.plan())
+    assert reranker.log == ["fingerprint", "prepare"]
+    assert not project.records.exists()
+
+
+def test_nothing_is_loaded_for_fewer_queries_of_a_finished_run(project: Project) -> None:
+    project.laboratory({"mine": Early()}).measure(MINE, project.plan())
+    reranker = Early()
+    laboratory = project.laboratory({"mine": reranker})
+    laboratory.prepare(MINE, project.plan(queries=5))
+    laboratory.measure(MINE, project.plan(queries=5))
+    assert reranker.log == ["fingerprint"]
+
+
 def test_what_must_be_loaded_to_say_what_it_is_is_loaded_all_the_same(project: Project) -> None:
     project.laboratory({"mine": Careful()}).measure(MINE, project.plan())
     reranker = Careful()
