@@ -88,6 +88,7 @@ class Laboratory:
         self._audited: dict[Shown, Audit] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
+        self._whole: set[tuple[Path, Plan]] = set()
         self._manifests: dict[tuple[str, Plan], Manifest] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
@@ -254,17 +255,16 @@ class Laboratory:
 
     def _open(self, spec: RerankerSpec, plan: Plan) -> tuple[Record | None, bool]:
         """The subject's record, if any is kept, and whether it is whole; who is to rank is loaded."""
-        record, is_whole = None, False
-        if self._records is not None:
-            if not has_early_fingerprint(self._stock.reranker(spec, plan)):
-                self._stock.prepare(spec, plan)
-            tasks = self.tasks(plan)
-            record = self._records.open(_subject(spec, plan, tasks.name), self._manifest(spec, plan), tasks)
-            record.take_over(self._records.siblings(record), tasks, self._wanted(plan))
-            is_whole = self._is_whole(record, plan)
-        if not is_whole:
-            self._stock.prepare(spec, plan)
-        return record, is_whole
+        self.prepare(spec, plan)
+        if self._records is None:
+            return None, False
+        tasks = self.tasks(plan)
+        record = self._records.open(_subject(spec, plan, tasks.name), self._manifest(spec, plan), tasks)
+        record.take_over(self._records.siblings(record), tasks, self._wanted(plan))
+        if self._is_whole(record, plan):
+            return record, True
+        self._stock.prepare(spec, plan)
+        return record, False
 
     def _manifest(self, spec: RerankerSpec, plan: Plan) -> Manifest:
         key = (spec.label, plan)
@@ -283,8 +283,13 @@ class Laboratory:
 
     def _is_whole(self, record: Record, plan: Plan) -> bool:
         """Whether no ranking is missing or due again."""
-        kept = record.read()
-        return all(key in kept and not is_due(kept[key], self._retry_failed) for key in self._wanted(plan))
+        key = (record.path, plan)
+        if key not in self._whole:
+            kept, retry = record.read(), self._retry_failed
+            if any(each not in kept or is_due(kept[each], retry) for each in self._wanted(plan)):
+                return False
+            self._whole.add(key)
+        return True
 
     def _make_audit(
         self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str
