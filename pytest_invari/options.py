@@ -23,6 +23,9 @@ __all__ = [
 
 ALIAS = "--reranker"
 
+# Options of pytest, pytest-html and pytest-reportlog; a file of theirs and one of ours cannot be the same.
+_OTHERS = ("--junitxml", "--html", "--log-file", "--report-log")
+
 _ALIAS_IS_TAKEN = pytest.StashKey[bool]()
 
 
@@ -169,11 +172,19 @@ def read_settings(config: pytest.Config) -> Settings:
         except _BadValueError as error:
             raise pytest.UsageError(f"{source}: {error}") from None
     settings = Settings(**chosen)
-    _require_files_of_their_own(settings)
+    _require_files_of_their_own(settings, _written_by_others(config))
     return settings
 
 
-def _require_files_of_their_own(settings: Settings) -> None:
+def _written_by_others(config: pytest.Config) -> dict[str, Path]:
+    """The files that options of pytest and of other plugins name to be written."""
+    named = {switch: config.getoption(switch, None) for switch in _OTHERS}
+    return {
+        switch: Path(path).expanduser() for switch, path in named.items() if path and isinstance(path, str)
+    }
+
+
+def _require_files_of_their_own(settings: Settings, written_by_others: dict[str, Path]) -> None:
     """No file may replace another that the run writes or reads."""
     reports = {
         "--invari-json": settings.json,
@@ -185,12 +196,16 @@ def _require_files_of_their_own(settings: Settings) -> None:
             f"--invari-save={settings.save} would replace the baseline that it is compared with; save to "
             "another file, or renew it by a run of its own"
         )
-    others = {"--invari-save": settings.save, "--invari-compare": settings.compare}
-    known: dict[Path, str] = {}
-    for switch, path in (others | reports).items():
+    ours = {
+        "--invari-records": settings.records,
+        "--invari-save": settings.save,
+        "--invari-compare": settings.compare,
+    } | reports
+    known = {path.resolve(): switch for switch, path in written_by_others.items()}
+    for switch, path in ours.items():
         if path is None:
             continue
-        if switch in reports and path.resolve() in known:
+        if path.resolve() in known:
             raise pytest.UsageError(
                 f"{switch}={path}: {known[path.resolve()]} names the same file; give each one of its own"
             )

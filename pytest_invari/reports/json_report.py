@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from pytest_invari.options import Settings
     from pytest_invari.session.gatekeeper import Gatekeeper
 
-__all__ = ["FORMAT", "SELFCHECK_FORMAT", "make_report", "report_text"]
+__all__ = ["FORMAT", "REPORT_BEGINS", "SELFCHECK_FORMAT", "make_report", "report_text"]
 
 FORMAT = "invari-report/1"
 SELFCHECK_FORMAT = "invari-selfcheck/1"
+REPORT_BEGINS = ('{\n  "format": "invari-report/', '{\n  "format": "invari-selfcheck/')
+"""How the text of a report opens, of any version."""
 
 _PACKAGES = ("pytest-invari", "pytest", "numpy", "torch", "transformers")
 

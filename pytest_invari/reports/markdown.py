@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from pytest_invari.reports.results import Result, ResultBook
     from pytest_invari.session.gatekeeper import Gatekeeper
 
-__all__ = ["Run", "command_of", "markdown_blocks", "markdown_text", "shortened"]
+__all__ = ["MARKDOWN_BEGINS", "Run", "command_of", "markdown_blocks", "markdown_text", "shortened"]
+
+MARKDOWN_BEGINS = ("## invari: ",)
+"""How the text of a report opens."""
 
 _WORDS = {"pass": "pass", "fail": "**FAIL**", "undecided": "undecided"}
 _OUTCOMES = {"regressed": "**REGRESSED**", "missing": "**MISSING**"}
@@ -112,7 +115,7 @@ def _joined(blocks: Iterable[str]) -> str:
 def _head(run: Run) -> Iterator[str]:
     unjudged = len(run.gatekeeper.shown)
     missing = f", {unjudged:,} not judged" if unjudged else ""
-    yield f"## invari: {verdict_counts(run.book, run.settings)}{missing}"
+    yield f"{MARKDOWN_BEGINS[0]}{verdict_counts(run.book, run.settings)}{missing}"
     if run.changes.results:
         yield plain(outcome_line(run.changes, run.settings))
     for check in {check.suite.name: check for check in run.expansion.items}.values():

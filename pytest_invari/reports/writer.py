@@ -29,11 +29,13 @@ def write_at_the_end(
     path: Path | None,
     make: Callable[[], Any],
     encode: Callable[[Any], str],
+    begins: tuple[str, ...] = ("",),
 ) -> None:
     """Have what *make* gives written to *path* at the end of the run, but not by workers.
 
     It is written as the text that *encode* makes of it, and not at all where it is None. *switch* is the
-    option that names the path.
+    option that names the path. A file that is there is replaced when it is empty or opens as one of *begins*
+    says, as what this option writes does: a suite, a task file or a module at that path is the user's own.
 
     Raises:
         InvariError: that cannot be; told before anything runs.
@@ -48,16 +50,23 @@ def write_at_the_end(
         raise InvariError(f"{switch}={path}: that is {kind}")
     if reason := why_unwritable(path.parent):
         raise InvariError(f"{switch}={path}: the folder cannot be written to ({reason})")
-    config.pluginmanager.register(Writer(switch, path, make, encode), f"{NAME}{switch}")
+    _require_replaceable(switch, path, begins)
+    config.pluginmanager.register(Writer(switch, path, make, encode, begins), f"{NAME}{switch}")
 
 
 class Writer:
     """Hooks that need no terminal. A fault is told after the summary, which may have taken hours to make."""
 
     def __init__(
-        self, switch: str, path: Path, make: Callable[[], Any], encode: Callable[[Any], str]
+        self,
+        switch: str,
+        path: Path,
+        make: Callable[[], Any],
+        encode: Callable[[Any], str],
+        begins: tuple[str, ...],
     ) -> None:
         self._switch, self._path, self._make, self._encode = switch, path, make, encode
+        self._begins = begins
         self._fault = ""
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -68,6 +77,8 @@ class Writer:
             made = self._make()
             if made is None:
                 return
+            # Something else may have been written there in the meantime.
+            _require_replaceable(self._switch, self._path, self._begins)
             with user_code(f"{self._switch}={self._path}: writing it"):
                 text = self._encode(made)
                 with atomic_file(self._path) as temporary:
@@ -83,3 +94,19 @@ class Writer:
 
             print(f"ERROR: {self._fault}", file=sys.stderr)
             annotate_error(config, self._fault)
+
+
+def _require_replaceable(switch: str, path: Path, begins: tuple[str, ...]) -> None:
+    """Refuse to replace a file that this option has not written."""
+    if not path.is_file():
+        return
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            opening = file.read(max(map(len, begins)))
+    except OSError as error:
+        raise InvariError(f"{switch}={path}: cannot be read ({error.strerror or error})") from None
+    if opening and not opening.startswith(begins):
+        raise InvariError(
+            f"{switch}={path}: that file is no report which this option has written, and it would be "
+            "replaced; name another file, or remove this one"
+        )

@@ -16,7 +16,7 @@ from pytest_invari.criteria.suite import Suite, find_suite, packaged_suites
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.plan import Plan
 from pytest_invari.options import Settings, read_settings
-from pytest_invari.reports.json_report import SELFCHECK_FORMAT, report_text
+from pytest_invari.reports.json_report import REPORT_BEGINS, SELFCHECK_FORMAT, report_text
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import Outcome, write_section
@@ -40,7 +40,7 @@ def start(config: pytest.Config) -> None:
         kinds = named_kinds(config)
         suites = [find_suite(name, kinds) for name in settings.suite or packaged_suites()]
         plugin = SelfcheckPlugin(config, settings, list(promises(suites, settings)))
-        write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
+        write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS)
     except InvariError as error:
         raise pytest.UsageError(str(error)) from None
     # The self-check replaces the default test paths; paths the user gave are run as well.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,9 +21,9 @@ from pytest_invari.criteria.checks import Expansion
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.options import Settings, read_settings
 from pytest_invari.reports.github import tell_github
-from pytest_invari.reports.html.page import Page, page_text, require_packages
-from pytest_invari.reports.json_report import make_report, report_text
-from pytest_invari.reports.markdown import Run, command_of, markdown_text
+from pytest_invari.reports.html.page import PAGE_BEGINS, Page, page_text, require_packages
+from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
+from pytest_invari.reports.markdown import MARKDOWN_BEGINS, Run, command_of, markdown_text
 from pytest_invari.reports.results import ResultBook
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
@@ -70,15 +71,20 @@ def start(config: pytest.Config) -> bool:
             pictures=settings.html is not None,
         )
         gate = Gate(bench, settings.compare, saves=settings.save is not None)
+        expansion = replace(expansion, left_out=(*expansion.left_out, *gate.forgotten(expansion.items)))
         if not hasattr(config, "workerinput"):
             if settings.html is not None:
                 require_packages()
             bench.check()
             gate.check(expansion.changes)
         plugin = SuitePlugin(config, settings, expansion, bench, gate)
-        write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text)
-        write_at_the_end(config, "--invari-markdown", settings.markdown, plugin.run, markdown_text)
-        write_at_the_end(config, "--invari-html", settings.html, plugin.page, page_text)
+        reports = (
+            ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
+            ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
+            ("--invari-html", settings.html, plugin.page, page_text, PAGE_BEGINS),
+        )
+        for report in reports:
+            write_at_the_end(config, *report)
         tell_github(config, plugin.run)
         plugin.save_at_the_end()
     except InvariError as error:
@@ -98,7 +104,7 @@ class SuitePlugin:
         self._bench, self._gate = bench, gate
         self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
         self._changes = ChangeBook(expansion.changes)
-        self.gatekeeper = Gatekeeper(expansion, settings.strict, may_choose(config))
+        self.gatekeeper = Gatekeeper(expansion, settings, may_choose(config))
         self._interruption = ""
 
     def pytest_report_header(self) -> str | None:
@@ -262,14 +268,14 @@ class SuitePlugin:
             InvariError: the file is something else, or cannot be written.
         """
         if self._settings.save is not None:
-            save_at_the_end(self._config, self._settings.save, self._changes)
+            save_at_the_end(self._config, self._settings.save, self._changes, self._expansion.items)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari; a strict run that judges less than it might says so."""
         self._write_section(terminalreporter)
-        if self._settings.strict and (left := len(self.gatekeeper.passed_over)):
+        if self._settings.strict and (left := self.gatekeeper.chosen_out):
             terminalreporter.write_line(
-                f"invari: this selection leaves out {counted(left, 'subject')}, which you may do at a desk; "
+                f"invari: this selection leaves out {left}, which you may do at a desk; "
                 "under --invari-strict, and in CI, it fails",
                 yellow=True,
             )

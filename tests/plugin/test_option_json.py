@@ -89,7 +89,7 @@ def test_a_fault_is_null_and_a_reason(project: Project) -> None:
 
 
 def test_an_older_report_is_replaced_whole(project: Project) -> None:
-    (project.path / "report.json").write_text("x" * 100_000)
+    (project.path / "report.json").write_text('{\n  "format": "invari-report/1"' + "x" * 100_000)
     report(project)
     assert [path.name for path in project.path.glob("*report*")] == ["report.json"]
 

@@ -188,3 +188,9 @@ def test_trying_again_makes_no_pass_of_a_failure(project: Project) -> None:
     assert result.parseoutcomes()["rerun"] == 2
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len((project.path / "count").read_text()) == 160
+
+
+def test_a_page_of_pytest_html_is_no_place_for_a_report(project: Project) -> None:
+    result = run(project, "--reranker=random", "--html=./report.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --invari-json=report.json: --html names the same file; give *"])

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from pytest_invari.options import Settings
     from pytest_invari.reports.results import ResultBook
 
-__all__ = ["Page", "page_text", "require_packages"]
+__all__ = ["PAGE_BEGINS", "Page", "page_text", "require_packages"]
+
+PAGE_BEGINS = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta name="generator" content="pytest-invari">',
+)
+"""How the text of a page opens."""
 
 
 @dataclass(frozen=True, eq=False)
