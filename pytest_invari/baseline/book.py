@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.baseline.changes import forgotten
 from pytest_invari.baseline.file import Entry, read_baseline
 from pytest_invari.baseline.outcomes import FAILING, Comparison, describe_change, missing
 from pytest_invari.reports.results import why_nothing
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_invari.baseline.changes import Change
+    from pytest_invari.criteria.checks import Check
 
 __all__ = ["ChangeBook", "Result"]
 
@@ -46,6 +48,8 @@ class ChangeBook:
         self._results: dict[str, Result] = {}
         self._entries: dict[str, Entry] = {}
         self._unmeasured: dict[str, None] = {}
+        self.dropped = 0
+        """How many entries of the file :meth:`merged` has left out."""
 
     def add(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
@@ -91,17 +95,30 @@ class ChangeBook:
         """The entries that a baseline lacks because they could not be measured."""
         return [name for name in self._unmeasured if name not in self._entries]
 
-    def merged(self, path: Path) -> dict[str, Entry]:
+    def merged(self, path: Path, checks: Iterable[Check]) -> dict[str, Entry]:
         """The entries of the file at *path*, where there is one, with those of this run in their places.
+
+        Of the subjects that this run stores, those are dropped whose metric the suites of *checks* ask for no
+        more.
 
         Raises:
             InvariError: the file is no baseline.
         """
-        return (read_baseline(path) if path.exists() else {}) | self._entries
+        known = read_baseline(path) if path.exists() else {}
+        stored = {_subject_of(name) for name in self._entries}
+        lost = [f"{suite}::{metric}[{subject}]" for suite, metric, subject in forgotten(known, checks)]
+        dropped = {name for name in lost if _subject_of(name) in stored}
+        self.dropped = len(dropped)
+        return {name: entry for name, entry in known.items() if name not in dropped} | self._entries
 
     def report(self) -> list[dict[str, Any]]:
         """The part ``changes`` of the JSON report; what is undefined is null."""
         return [_plain(result) for result in self.results]
+
+
+def _subject_of(entry: str) -> tuple[str, str]:
+    """Suite and subject of an entry's id."""
+    return entry.partition("::")[0], entry.partition("[")[2]
 
 
 def _plain(result: Result) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 from pytest_invari.criteria.checks import AT_BASELINE, Check, Expansion, LeftOut
 from pytest_invari.criteria.criterion import MetricCriterion
 from pytest_invari.errors import InvariError
 
-__all__ = ["Change", "entry_id", "reported", "with_changes"]
+__all__ = ["Change", "entry_id", "forgotten", "reported", "with_changes"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,27 @@ def entry_id(check: Check) -> str:
     """By what a metric of a subject is known in a baseline: ``recsys26::loc[sgs-movielens_small-K10]``."""
     [metric] = check.criterion.metrics
     return f"{check.suite.name}::{metric.name}[{check.subject}]"
+
+
+def forgotten(entries: Iterable[str], checks: Iterable[Check]) -> list[tuple[str, str, str]]:
+    """Those of a baseline's entries that no run compares any more, as suite, metric and subject.
+
+    They are of the subjects of *checks*, and of a metric that their suite asks for in no profile, neither in
+    a criterion nor under ``report``. Entries of other suites, rerankers, data sets and lengths are not meant.
+    """
+    suites = {(check.suite.name, check.subject): check.suite for check in checks}
+    found = []
+    for entry in entries:
+        name, _, rest = entry.partition("::")
+        metric, _, subject = rest.removesuffix("]").partition("[")
+        suite = suites.get((name, subject))
+        if suite is None:
+            continue
+        stored = [each for each in suite.criteria if not each.why_not_stored]
+        asked = {each.name for criterion in stored for each in criterion.metrics}
+        if metric not in asked | {each.name for each in suite.report}:
+            found.append((name, metric, subject))
+    return found
 
 
 def _reports(expansion: Expansion) -> list[Check]:

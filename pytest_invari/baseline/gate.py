@@ -6,9 +6,10 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.baseline.changes import entry_id, reported
+from pytest_invari.baseline.changes import entry_id, forgotten, reported
 from pytest_invari.baseline.file import read_baseline
 from pytest_invari.baseline.outcomes import ROUNDING, missing
+from pytest_invari.criteria.checks import AT_BASELINE, LeftOut
 from pytest_invari.errors import InvariError
 from pytest_invari.members import source_of
 from pytest_invari.records.manifest import (
@@ -92,6 +93,17 @@ class Gate:
                         f"{where} was changed after it was written: query {query!r} has {why_not}; make it "
                         f"anew with --invari-save={self._path}"
                     )
+
+    def forgotten(self, checks: Iterable[Check]) -> tuple[LeftOut, ...]:
+        """The comparisons that the baseline has values for and these checks' suites ask for no more."""
+        reason = (
+            f"{self._path} has values of it, and the suite asks for it no more; --invari-save={self._path} "
+            "drops them"
+        )
+        return tuple(
+            LeftOut(suite, f"{metric}{AT_BASELINE}", subject, reason, is_lost=True)
+            for suite, metric, subject in forgotten(self._stored, checks)
+        )
 
     def comparison(self, change: Change) -> Comparison:
         """Measure, unless another item of the same subject has, and compare."""

@@ -17,15 +17,17 @@ from pytest_invari.reports.text import harmless
 from pytest_invari.reports.writer import write_at_the_end
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pytest_invari.baseline.book import ChangeBook
+    from pytest_invari.criteria.checks import Check
 
 __all__ = ["save_at_the_end"]
 
 
-def save_at_the_end(config: pytest.Config, path: Path, changes: ChangeBook) -> None:
-    """Have what was measured written to *path*, beside what is in the file and was not measured.
+def save_at_the_end(config: pytest.Config, path: Path, changes: ChangeBook, checks: Iterable[Check]) -> None:
+    """Have what was measured of *checks* written to *path*, beside what is in the file and was not measured.
 
     Raises:
         InvariError: the file is something else, or cannot be written.
@@ -34,7 +36,7 @@ def save_at_the_end(config: pytest.Config, path: Path, changes: ChangeBook) -> N
         config,
         "--invari-save",
         path,
-        lambda: changes.merged(path) if changes.measured else None,
+        lambda: changes.merged(path, checks) if changes.measured else None,
         write_text,
     )
     if path.exists():

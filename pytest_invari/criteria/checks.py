@@ -79,12 +79,16 @@ class Check:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A criterion that is not checked for a subject, and why."""
+    """A criterion that is not checked for a subject, and why.
+
+    One that is *lost* is no choice of the suite's: a gate must not pass it over.
+    """
 
     suite: str
     criterion: str
     subject: str
     reason: str
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,8 @@ def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, wi
         lines.append(outcome_line(changes, settings))
     if settings.save is not None:
         lacking = f"; {len(changes.unmeasured)} could not be measured" if changes.unmeasured else ""
-        lines.append(printable(f"saved: {counted(changes.measured, 'metric')} in {settings.save}{lacking}"))
+        dropped = f"; {changes.dropped} that the suite asks for no more dropped" if changes.dropped else ""
+        saved = f"saved: {counted(changes.measured, 'metric')} in {settings.save}"
+        lines.append(printable(f"{saved}{lacking}{dropped}"))
     lines += closing_lines(book.subjects, settings.records)
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]

@@ -6,12 +6,13 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_invari.criteria.checks import AT_BASELINE
 from pytest_invari.errors import counted
 from pytest_invari.options import runs_nothing, typed_options
 from pytest_invari.reports.results import why_failed, why_nothing
@@ -19,7 +20,8 @@ from pytest_invari.reports.text import harmless
 from pytest_invari.session.items import CheckFailed
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.checks import Check, Expansion
+    from pytest_invari.criteria.checks import Check, Expansion, LeftOut
+    from pytest_invari.options import Settings
     from pytest_invari.session.items import CheckItem
 
 __all__ = ["GATEKEEPER", "Gatekeeper", "Rerun", "Unjudged", "may_choose", "uphold"]
@@ -34,7 +36,11 @@ _DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-su
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """What should have been judged and was not: an item or, with no criterion in its id, a whole subject."""
+    """What should have been judged and was not.
+
+    It is an item, all items of a subject (``suite::[subject]``) or all its comparisons
+    (``suite::@baseline[subject]``).
+    """
 
     id: str
     suite: str
@@ -53,17 +59,19 @@ class Rerun:
 class Gatekeeper:
     """Hooks that compare what a run was to judge with what its reports say, wherever they arrive.
 
-    The rule of ``--invari-strict``: each subject has an item that was selected, each selected item a verdict
-    or a failure of its own. With and without it, no failing verdict may end in any report but a failed one.
+    The rule of ``--invari-strict``: each subject has an item that was selected and, where a baseline is to
+    be compared with, a comparison, each selected item a verdict or a failure of its own. With and without it,
+    no failing verdict may end in any report but a failed one.
 
     Args:
         expansion: what the run is to judge.
-        strict: whether the rule holds in this run.
+        settings: whether the rule holds in this run, and the baseline.
         may_choose: whether subjects of which nothing was selected are passed over all the same.
     """
 
-    def __init__(self, expansion: Expansion, strict: bool, may_choose: bool = False) -> None:
-        self._expansion, self._strict, self._may_choose = expansion, strict, may_choose
+    def __init__(self, expansion: Expansion, settings: Settings, may_choose: bool = False) -> None:
+        self._expansion, self._strict, self._may_choose = expansion, settings.strict, may_choose
+        self._compared = settings.compare
         self._items: dict[str, Check] = {check.id: check for check in expansion.items}
         self._selected: set[str] = set()
         self._failed: set[str] = set()
@@ -143,6 +151,15 @@ class Gatekeeper:
         ]
 
     @property
+    def chosen_out(self) -> str:
+        """How many subjects, and comparisons of subjects, this run has left out by choice, in words."""
+        compared = sum(f"::{AT_BASELINE}[" in each for each in self.passed_over)
+        subjects = len(self.passed_over) - compared
+        whole = [counted(subjects, "subject")] if subjects else []
+        part = [f"the comparisons of {counted(compared, 'subject')}"] if compared else []
+        return " and ".join([*whole, *part])
+
+    @property
     def reruns(self) -> list[Rerun]:
         """All attempts that did not stand, in the order of the suites."""
         return [each for name in self._items for each in self._reruns.get(name, ())]
@@ -159,7 +176,8 @@ class Gatekeeper:
         """Find what was not judged; in a run that would be a success, fail for it and let reporters know."""
         stopped = session.shouldfail or session.shouldstop
         has_ended = session.exitstatus in _ENDED
-        self.unjudged = [*self._subjects(has_ended), *self._left(str(stopped) if stopped else "")]
+        left = self._left(str(stopped) if stopped else "")
+        self.unjudged = [*self._subjects(has_ended), *self._lost(), *left]
         if not self._must_fail:
             return
         if has_ended and not stopped:
@@ -178,36 +196,64 @@ class Gatekeeper:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _subjects(self, has_ended: bool) -> list[Unjudged]:
-        """The subjects that have no item, or none that was selected; a run that broke off chose none."""
-        items: dict[tuple[str, str], list[str]] = {}
-        for left in self._expansion.left_out:
-            items.setdefault((left.suite, left.subject), [])
-        for name, check in self._items.items():
-            items.setdefault((check.suite.name, check.subject), []).append(name)
-        found = []
-        for (suite, subject), names in items.items():
-            if names and not self._selected.isdisjoint(names):
-                continue
-            if not names:
-                reason = self._why_none(suite, subject)
-            elif has_ended:
-                count = counted(len(names), "item")
-                reason = f"none of its {count} was selected (-k, -m, --deselect, --lf or a hook)"
-            else:
-                reason = "the run broke off before any of its items"
-            each = Unjudged(f"{suite}::[{subject}]", suite, subject, harmless(reason))
-            if names and has_ended and self._may_choose:
-                self.passed_over.add(each.id)
-            found.append(each)
+        """The subjects that have no item, or none that was selected; then those without a comparison."""
+        expansion = self._expansion
+        found = self._without_any(expansion.items, expansion.left_out, "", has_ended)
+        if self._compared is not None:
+            known = {(each.suite, each.subject) for each in found}
+            left_out = [each for each in expansion.left_out if each.criterion.endswith(AT_BASELINE)]
+            lacking = self._without_any(expansion.changes, left_out, AT_BASELINE, has_ended)
+            found += [each for each in lacking if (each.suite, each.subject) not in known]
         return found
 
-    def _why_none(self, suite: str, subject: str) -> str:
-        reasons = (
-            f"{each.criterion}: {each.reason}"
-            for each in self._expansion.left_out
-            if (each.suite, each.subject) == (suite, subject)
-        )
-        return f"every criterion is left out: {'; '.join(reasons)}"
+    def _lost(self) -> list[Unjudged]:
+        """What a baseline has values for and the suite asks for no more, of subjects that were compared."""
+        compared = {
+            (change.suite.name, change.subject)
+            for change in self._expansion.changes
+            if change.id in self._selected
+        }
+        return [
+            Unjudged(
+                f"{left.suite}::{left.criterion}[{left.subject}]",
+                left.suite,
+                left.subject,
+                harmless(left.reason),
+            )
+            for left in self._expansion.left_out
+            if left.is_lost and (left.suite, left.subject) in compared
+        ]
+
+    def _without_any(
+        self, checks: Iterable[Check], left_out: Iterable[LeftOut], kind: str, has_ended: bool
+    ) -> list[Unjudged]:
+        """The subjects of these items, or of what is left out, without one that was selected."""
+        names: dict[tuple[str, str], list[str]] = {}
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for each in left_out:
+            reasons.setdefault((each.suite, each.subject), []).append(f"{each.criterion}: {each.reason}")
+        for check in checks:
+            names.setdefault((check.suite.name, check.subject), []).append(check.id)
+        found = []
+        for suite, subject in dict.fromkeys([*reasons, *names]):
+            ids = names.get((suite, subject), [])
+            if not self._selected.isdisjoint(ids):
+                continue
+            reason = self._why_none(kind, len(ids), reasons.get((suite, subject), []), has_ended)
+            lacking = Unjudged(f"{suite}::{kind}[{subject}]", suite, subject, harmless(reason))
+            if ids and has_ended and self._may_choose:
+                self.passed_over.add(lacking.id)
+            found.append(lacking)
+        return found
+
+    def _why_none(self, kind: str, items: int, left_out: Sequence[str], has_ended: bool) -> str:
+        """Why none of a subject's items, or of its comparisons, was selected."""
+        if not items:
+            return f"every {'comparison' if kind else 'criterion'} is left out: {'; '.join(left_out)}"
+        if not has_ended:
+            return f"the run broke off before any of its {'comparisons' if kind else 'items'}"
+        count = f"{counted(items, 'comparison')} with {self._compared}" if kind else counted(items, "item")
+        return f"none of its {count} was selected (-k, -m, --deselect, --lf or a hook)"
 
     def _left(self, stopped: str) -> list[Unjudged]:
         """The selected items without a verdict or a failure, and those whose failure was overruled."""
