@@ -10,25 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
-from pytest_invari.lookup.registry import TASK_FILES, ModelSettings
+from pytest_invari.lookup.registry import ModelSettings
 from pytest_invari.measure.audit import Audit, audit_reranker
-from pytest_invari.measure.observe import Observation, as_shown, is_due, observe, request_for, stored
+from pytest_invari.measure.observe import Observation, as_shown, observe, request_for, stored
 from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.measure.shelf import Shelf, subject_of
 from pytest_invari.measure.stock import Shown, Stock, shown_to
 from pytest_invari.measure.validity import VALID
 from pytest_invari.measure.views import View
-from pytest_invari.members import check_reranker, fingerprint_of, has_early_fingerprint
+from pytest_invari.members import check_reranker, fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all
-from pytest_invari.records.folder import Record, RecordFolder
-from pytest_invari.records.manifest import (
-    Manifest,
-    Scalar,
-    describe_environment,
-    describe_reranker,
-    describe_tasks,
-    flatten,
-)
+from pytest_invari.records.folder import Record
+from pytest_invari.records.manifest import Scalar, flatten
 from pytest_invari.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -80,7 +74,7 @@ class Laboratory:
             raise InvariError("a replay needs the folder of the records")
         self._settings = settings or ModelSettings()
         self._stock = Stock(registry, self._settings, {} if shared is None else shared)
-        self._records = RecordFolder(records) if records is not None else None
+        self._shelf = None if records is None else Shelf(records, self._stock, self._settings, retry_failed)
         self._is_replay = replay
         self._retry_failed = retry_failed
         self._show = show_progress
@@ -88,8 +82,6 @@ class Laboratory:
         self._audited: dict[Shown, Audit] = {}
         self._views: dict[Plan, Mapping[str, list[View]]] = {}
         self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
-        self._whole: set[tuple[Path, Plan]] = set()
-        self._manifests: dict[tuple[str, Plan], Manifest] = {}
         self._observed: dict[tuple[str, Plan], _Answers] = {}
         self._measured: dict[tuple[str, Plan], Measured] = {}
         self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
@@ -116,9 +108,8 @@ class Laboratory:
                 self._observe(spec, plan)
             return
         self.check_tasks(plan)
-        if self._records is not None:
-            self._records.check()
-            self._check_kept(self._records, spec, plan)
+        if self._shelf is not None:
+            self._shelf.check(spec, plan)
         check_reranker(self._stock.reranker(spec, plan), f"reranker {spec.label!r}")
 
     def check_tasks(self, plan: Plan) -> None:
@@ -144,7 +135,10 @@ class Laboratory:
         Raises:
             InvariError: it cannot be loaded, or the records are damaged.
         """
-        if not self._is_replay and not self._may_be_whole(spec, _as_observed(plan)):
+        if self._is_replay:
+            return
+        observed = _as_observed(plan)
+        if self._shelf is None or not self._shelf.may_be_whole(spec, observed, self._wanted(observed)):
             self._stock.prepare(spec, plan)
 
     def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
@@ -161,7 +155,7 @@ class Laboratory:
         if key not in self._measured:
             observations, repeats = self._observe(spec, plan)
             tasks = self.tasks_of(spec, plan)
-            subject = _subject(spec, plan, tasks.name)
+            subject = subject_of(spec, plan, tasks.name)
             self._measured[key] = Measured(subject, plan, tasks, observations, repeats)
         return self._measured[key]
 
@@ -203,18 +197,6 @@ class Laboratory:
         """What each ranking took that :meth:`asking` has had made so far."""
         return tuple(self._asked_besides.get((spec.label, plan), ()))
 
-    def _check_kept(self, records: RecordFolder, spec: RerankerSpec, plan: Plan) -> None:
-        """Read all that a run may go on from: damage is told before anything is ranked.
-
-        Which record it will be depends on what the reranker says of itself once it is loaded.
-        """
-        tasks = self.tasks(plan)
-        asked = self._asked(spec, plan) | {"dataset": tasks.name}
-        for record in records.of(_subject(spec, plan, tasks.name), asked):
-            record.read()
-            if record.manifest.asked.get("tasks_sha256") != tasks.sha256:
-                record.tasks()
-
     def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         shown = _as_observed(plan)
         key = (spec.label, shown)
@@ -225,9 +207,14 @@ class Laboratory:
     def _rank(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         tasks = self.tasks(plan)
         views = self._sampled(plan, tasks)
-        record, is_whole = self._open(spec, plan)
+        self.prepare(spec, plan)
+        record, is_whole = None, False
+        if self._shelf is not None:
+            record, is_whole = self._shelf.open(spec, plan, self._wanted(plan))
+        if not is_whole:
+            self._stock.prepare(spec, plan)
         reranker = self._stock.reranker(spec, plan)
-        subject = _subject(spec, plan, tasks.name)
+        subject = subject_of(spec, plan, tasks.name)
         what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
         if self._audits:
             self._make_audit(spec, plan, record, _keys(views), what)
@@ -243,53 +230,10 @@ class Laboratory:
             _warn_of_disagreements(record)
         return observations, repeats
 
-    def _may_be_whole(self, spec: RerankerSpec, plan: Plan) -> bool:
-        """Whether records may hold all rankings; nothing is written for it.
-
-        It is not known of a reranker that must be loaded to say which records are its own.
-        """
-        if self._records is None or not has_early_fingerprint(self._stock.reranker(spec, plan)):
-            return False
-        record = self._records.at(_subject(spec, plan, self.tasks(plan).name), self._manifest(spec, plan))
-        return self._is_whole(record, plan) if record.exists else bool(self._records.siblings(record))
-
-    def _open(self, spec: RerankerSpec, plan: Plan) -> tuple[Record | None, bool]:
-        """The subject's record, if any is kept, and whether it is whole; who is to rank is loaded."""
-        self.prepare(spec, plan)
-        if self._records is None:
-            return None, False
-        tasks = self.tasks(plan)
-        record = self._records.open(_subject(spec, plan, tasks.name), self._manifest(spec, plan), tasks)
-        record.take_over(self._records.siblings(record), tasks, self._wanted(plan))
-        if self._is_whole(record, plan):
-            return record, True
-        self._stock.prepare(spec, plan)
-        return record, False
-
-    def _manifest(self, spec: RerankerSpec, plan: Plan) -> Manifest:
-        key = (spec.label, plan)
-        if key not in self._manifests:
-            self._manifests[key] = Manifest(
-                self._asked(spec, plan) | describe_tasks(self.tasks(plan)),
-                flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label)),
-                describe_environment(device=self._settings.device, batch_tokens=self._settings.batch_tokens),
-            )
-        return self._manifests[key]
-
     def _wanted(self, plan: Plan) -> set[Key]:
         """What identifies the observations that a plan asks for."""
         views = self._sampled(plan, self.tasks(plan))
         return _keys(views, *(plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)))
-
-    def _is_whole(self, record: Record, plan: Plan) -> bool:
-        """Whether no ranking is missing or due again."""
-        key = (record.path, plan)
-        if key not in self._whole:
-            kept, retry = record.read(), self._retry_failed
-            if any(each not in kept or is_due(kept[each], retry) for each in self._wanted(plan)):
-                return False
-            self._whole.add(key)
-        return True
 
     def _make_audit(
         self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[Key], what: str
@@ -309,7 +253,8 @@ class Laboratory:
     def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
         key = shown_to(spec, plan)
         if key not in self._replayed:
-            self._replayed[key] = self._find(spec, plan)
+            assert self._shelf is not None
+            self._replayed[key] = self._shelf.find(spec, plan)
         record, tasks = self._replayed[key]
         if self._audits and (audit := record.notes.audit()) is not None:
             self._audited[key] = audit
@@ -322,33 +267,6 @@ class Laboratory:
             for seen in stored(kept, tasks, plan.repeated(views, suffix), str(record.path))
         ]
         return stored(kept, tasks, views, str(record.path)), repeats
-
-    def _find(self, spec: RerankerSpec, plan: Plan) -> tuple[Record, TaskSet]:
-        assert self._records is not None
-        asked = self._asked(spec, plan)
-        try:
-            tasks = self.tasks(plan)
-        except InvariError:
-            # A data set may be missing where its records are read, but a file that is there must be right.
-            if Path(plan.dataset).expanduser().exists():
-                raise
-            is_path = Path(plan.dataset).suffix in (*TASK_FILES, ".zip") or "/" in plan.dataset
-            name = Path(plan.dataset).stem if is_path else plan.dataset
-            asked |= {"dataset": name} | ({} if plan.queries is None else {"queries": plan.queries})
-            record = self._records.find(_subject(spec, plan, name), asked)
-            return record, record.tasks()
-        return self._records.find(_subject(spec, plan, tasks.name), asked | describe_tasks(tasks)), tasks
-
-    def _asked(self, spec: RerankerSpec, plan: Plan) -> dict[str, Scalar]:
-        """The part of a manifest that is known without building anything, but for the tasks."""
-        return {
-            **describe_reranker(spec),
-            "model": self._settings.model,
-            "dtype": self._settings.dtype,
-            "k": plan.k,
-            "labels": plan.labels,
-            "blind_ids": plan.blind_ids,
-        }
 
     def _sampled(self, plan: Plan, tasks: TaskSet) -> Mapping[str, list[View]]:
         if plan not in self._views:
@@ -389,7 +307,3 @@ def _as_observed(plan: Plan) -> Plan:
 def _keys(*shown: Mapping[str, list[View]]) -> set[Key]:
     """What identifies the observations of these views."""
     return {(query_id, view.name) for views in shown for query_id, drawn in views.items() for view in drawn}
-
-
-def _subject(spec: RerankerSpec, plan: Plan, dataset: str) -> Subject:
-    return Subject(without_secrets(spec.label), dataset, plan.k)

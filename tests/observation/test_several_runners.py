@@ -41,10 +41,12 @@ class Shop:
 RERANKER = Shop()
 """
 
-# All wait for the last to be there, so that they rank at once.
+# All wait for the last to be there, with all that is imported late, so that they rank at once.
 RUN = f"""
 import os, time, warnings
 from pathlib import Path
+import pyarrow.parquet
+import pytest_invari.measure.measured
 from pytest_invari.lookup.registry import Registry, RerankerSpec
 from pytest_invari.measure.laboratory import Laboratory, Plan
 
