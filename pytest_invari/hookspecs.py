@@ -28,7 +28,8 @@ def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # t
 
     A value is a reranker, a class or factory that makes one, a plain function of a query and its
     candidates' texts that returns a score for each, or a text MODULE:ATTRIBUTE that is imported only when
-    chosen. Names of several implementations are joined; a name given twice is an error.
+    chosen. Names of several implementations are joined; a name given twice is an error, and so is that of a
+    built-in reranker.
 
     Example::
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.usercode import user_code
 
-__all__ = ["first_sentence", "load_entry_point", "load_object", "provider"]
+__all__ = ["OWN_PACKAGE", "first_sentence", "load_entry_point", "load_object", "provider"]
 
 OWN_PACKAGE = "pytest_invari"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError, UnknownNameError, unknown_name
 from pytest_invari.lookup.adapt import make_reranker
 from pytest_invari.lookup.address import is_address, read_address
-from pytest_invari.lookup.locate import first_sentence, load_entry_point, load_object, provider
+from pytest_invari.lookup.locate import OWN_PACKAGE, first_sentence, load_entry_point, load_object, provider
 from pytest_invari.lookup.parameters import FIRST_OPTION, OptionValue
 from pytest_invari.lookup.pyproject import RerankerTable, read_reranker_tables
 from pytest_invari.redaction import without_secrets
@@ -156,7 +156,8 @@ class Registry:
     pyproject.toml, then among those of the conftest hook ``pytest_invari_rerankers``, then among the
     entry points of installed distributions: the nearest to the user wins. Two distributions that
     provide the same name are an error when that name is chosen. A table may carry the name of the
-    reranker it configures. ``module:attribute`` needs no registration.
+    reranker it configures; else no table and no hook may give the name of a built-in reranker, by which
+    suites compare. ``module:attribute`` needs no registration.
     """
 
     def __init__(
@@ -173,6 +174,7 @@ class Registry:
                 raise InvariError(
                     f"hook pytest_invari_rerankers: {name!r} is not a possible name of a reranker"
                 )
+            self._require_not_built_in(name, "hook pytest_invari_rerankers")
 
     def reranker_names(self) -> dict[str, str]:
         """Return each known reranker with one line on what it is or where it is from, sorted by name."""
@@ -195,6 +197,16 @@ class Registry:
                 suite = tomllib.loads(file.read_text(encoding="utf-8")).get("suite", {})
                 titles[file.name.removesuffix(".toml")] = str(suite.get("title", ""))
         return dict(sorted(titles.items()))
+
+    def require_known(self, text: str, place: str) -> None:
+        """Refuse a reranker's name that stands for nothing; nothing is imported, and so no module looked for.
+
+        Raises:
+            InvariError: it is unknown, or no possible name; *place* opens the message.
+        """
+        name = _parse_at(place, text).name
+        if ":" not in name and name not in (known := self.reranker_names()):
+            raise unknown_name("reranker", name, known, place)
 
     def build(self, spec: str | RerankerSpec, build: Build) -> Reranker:
         """Make the reranker that *spec* names; no model is loaded.
@@ -248,7 +260,19 @@ class Registry:
 
     @cached_property
     def _tables(self) -> Mapping[str, RerankerTable]:
-        return read_reranker_tables(self._pyproject)
+        tables = read_reranker_tables(self._pyproject)
+        for name, table in tables.items():
+            if not table.reranker or _parse_at(table.place, table.reranker).name != name:
+                self._require_not_built_in(name, table.place)
+        return tables
+
+    def _require_not_built_in(self, name: str, place: str) -> None:
+        """Refuse to let something else answer to a name by which suites compare."""
+        if any(
+            point.module.partition(".")[0] == OWN_PACKAGE
+            for point in self._installed(RERANKERS).get(name, [])
+        ):
+            raise InvariError(f"{place}: {name!r} is a built-in reranker; give yours another name")
 
     def _installed(self, group: str) -> dict[str, list[EntryPoint]]:
         found: dict[str, list[EntryPoint]] = {}

@@ -99,7 +99,8 @@ def expansion_of(
     """The checks of the run, and its comparisons with a baseline.
 
     Raises:
-        InvariError: no reranker is named, or the suites, the settings and the ids do not go together.
+        InvariError: no reranker is named, a suite's baseline is unknown, or the suites, the settings and the
+            ids do not go together.
     """
     names = list(settings.reranker) or specs_in_ids(ids, suites, settings)
     if not names:
@@ -107,6 +108,8 @@ def expansion_of(
             f"suite {suites[0].name!r} needs a reranker to test: {reranker_switch(config)}; known: "
             f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
         )
+    if not settings.baseline and not settings.replay:
+        _require_known_baselines(suites, registry)
     expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
     if settings.compare is not None:
         expansion = with_changes(expansion, settings.margin)
@@ -115,6 +118,13 @@ def expansion_of(
             "--invari-margin needs --invari-compare=FILE, the baseline that may be missed by it"
         )
     return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
+
+
+def _require_known_baselines(suites: list[Suite], registry: Registry) -> None:
+    """Refuse the baseline of a suite that nobody knows, though no criterion may compare with it."""
+    for suite in suites:
+        if suite.baseline:
+            registry.require_known(suite.baseline, f"{suite.place('suite', 'baseline')}: [suite]: baseline")
 
 
 def laboratory_of(settings: Settings, registry: Registry) -> Laboratory:

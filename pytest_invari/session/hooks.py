@@ -5,8 +5,8 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,11 +34,14 @@ def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, ob
     """The names that implementations of *hook* give to *things* ("rerankers"), with what they stand for.
 
     Raises:
-        InvariError: a hook raises, gives something that is not a mapping, or a name that another has given.
+        InvariError: a hook raises, gives nothing or something that is not a mapping, or a name that another
+            has given.
     """
     named: dict[str, object] = {}
+    caller = getattr(config.hook, hook)
     with user_code(f"hook {hook}"):
-        found = getattr(config.hook, hook)(config=config)
+        found = caller(config=config)
+    _require_answers(hook, caller.get_hookimpls(), len(found), things)
     for given in found:
         if fault := unawaited(given):
             raise InvariError(f"hook {hook} {fault}")
@@ -51,6 +54,19 @@ def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, ob
                 raise InvariError(f"hook {hook}: {name!r} is given by two implementations")
             named[name] = value
     return named
+
+
+def _require_answers(hook: str, implementations: Sequence[Any], answers: int, things: str) -> None:
+    """Refuse a forgotten ``return``: pytest passes over None, and the names would merely be unknown."""
+    if any(each.wrapper or each.hookwrapper for each in implementations):
+        # What it makes of the answers is its own affair.
+        return
+    if answers < len(implementations):
+        places = " or ".join(each.plugin_name for each in implementations)
+        raise InvariError(
+            f"hook {hook} in {places} returned nothing; it must return a mapping of names to {things}, "
+            "or {} where there are none"
+        )
 
 
 def refuse_misspelt_hooks(config: pytest.Config) -> None:

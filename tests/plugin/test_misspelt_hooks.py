@@ -48,3 +48,22 @@ def test_an_ordinary_run_has_nothing_to_do_with_it(project: Project) -> None:
     project.write("conftest.py", OPTIONAL.format(name="pytest_invari_metric"))
     project.write("test_it.py", "def test_it():\n    pass\n")
     project.pytest().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("hook", "things"),
+    [
+        ("pytest_invari_metrics", "metrics"),
+        ("pytest_invari_rerankers", "rerankers"),
+        ("pytest_invari_criteria", "functions"),
+    ],
+)
+def test_a_hook_that_forgets_to_return_is_told_with_its_place(
+    project: Project, hook: str, things: str
+) -> None:
+    path = project.write("conftest.py", OPTIONAL.format(name=hook).replace("return {}", "{'mine': print}"))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [f"ERROR: hook {hook} in {path} returned nothing; it must return a mapping of names to {things}, *"]
+    )

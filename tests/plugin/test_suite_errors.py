@@ -356,3 +356,16 @@ def test_in_a_run_each_is_one_line_and_a_usage_error(project: Project) -> None:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert re.fullmatch(r"ERROR: bad\.invari\.toml:[0-9]+: .+", result.errlines[0])
         assert not [line for line in result.errlines[1:] if line.strip()]
+
+
+def test_an_unknown_baseline_is_refused_though_no_criterion_compares_with_it(project: Project) -> None:
+    path = project.write_suite("alone", loc="at_least = 0.1")
+    text = path.read_text(encoding="utf-8")
+    for name, status in (("nothing", 4), ("no_such_module:rank", 0), ("random:seed=3", 0)):
+        path.write_text(text.replace("[profile", f'baseline = "{name}"\n[profile'), encoding="utf-8")
+        result = project.pytest("alone.invari.toml", "--reranker=first_stage")
+        assert result.ret == status
+        if status:
+            result.stderr.fnmatch_lines(
+                ["ERROR: *alone.invari.toml:3: [[]suite[]]: baseline: unknown reranker 'nothing'.* Known: *"]
+            )

@@ -212,6 +212,26 @@ def test_a_table_may_carry_the_name_of_what_it_configures(project: Any) -> None:
     assert "the table refers to itself, and nothing else is called 'mine'" in fault(project, "mine")
 
 
+def test_no_hook_and_no_table_takes_the_name_of_a_built_in_reranker(project: Any) -> None:
+    message = "'random' is a built-in reranker; give yours another name"
+    with pytest.raises(InvariError, match=f"^hook pytest_invari_rerankers: {message}$"):
+        project.registry({"random": lambda context, candidates: ["b", "a", "c"]})
+    for content in ('factory = "mine:rank"', 'reranker = "sgs"\nbase = "random"'):
+        path = project.write("pyproject.toml", f"[tool.invari.rerankers.random]\n{content}\n")
+        assert fault(project, "first_stage") == f"{path} [tool.invari.rerankers.random]: {message}"
+        with pytest.raises(InvariError, match=message):
+            project.registry().reranker_names()
+
+
+def test_a_distribution_with_the_name_of_a_built_in_reranker_is_refused_when_that_is_chosen(
+    project: Any, install: Callable[..., None]
+) -> None:
+    install("shop-rerankers", RERANKERS, {"random": "shop_reversed:rank"})
+    assert re.match(
+        r"'random' in .* is provided by pytest-invari .* and shop-rerankers", fault(project, "random")
+    )
+
+
 def test_tables_that_go_round_in_a_circle_are_refused(project: Any) -> None:
     path = project.write(
         "pyproject.toml",
