@@ -15,6 +15,7 @@ from pytest_invari.errors import InvariError, ServiceDownError
 
 __all__ = [
     "is_fault",
+    "is_verdict",
     "one_line",
     "refuse_async",
     "shortened",
@@ -56,9 +57,9 @@ def user_code(what: str, who: str = "") -> Iterator[None]:
 def is_fault(error: BaseException) -> bool:
     """Whether an exception means that the code is broken.
 
-    ``sys.exit()`` does, since a reranker must not end the run of the others, and so does ``pytest.skip()``:
-    what was not measured must not pass. ``KeyboardInterrupt`` and a timeout's ``pytest.fail()`` do not, nor
-    does a service that is away.
+    ``sys.exit()`` does, since a reranker must not end the run of the others, and so do ``pytest.skip()`` and
+    ``pytest.xfail()``: what was not measured must not pass. ``KeyboardInterrupt`` and a timeout's
+    ``pytest.fail()`` do not, nor does a service that is away.
     """
     if isinstance(error, ServiceDownError):
         return False
@@ -66,7 +67,14 @@ def is_fault(error: BaseException) -> bool:
         return True
     # Not imported for this: rerankers import us in production, where there is no pytest.
     pytest = sys.modules.get("pytest")
-    return pytest is not None and isinstance(error, pytest.skip.Exception)
+    return pytest is not None and isinstance(error, (pytest.skip.Exception, pytest.xfail.Exception))
+
+
+def is_verdict(error: BaseException) -> bool:
+    """Whether an exception is how a test says that it fails: an ``AssertionError``, or ``pytest.fail()``."""
+    pytest = sys.modules.get("pytest")
+    is_failure = pytest is not None and isinstance(error, pytest.fail.Exception)
+    return isinstance(error, AssertionError) or (is_failure and not is_fault(error))
 
 
 def refuse_async(function: object, what: str) -> None:

@@ -190,6 +190,7 @@ THREE = [request_of("a", "b", query_id=name) for name in ("q1", "q2", "q3")]
         (ValueError("two\n lines"), "raised ValueError: two lines"),
         (UnspeakableError(), "raised UnspeakableError: a message that cannot be shown"),
         (pytest.skip.Exception("no model here"), "raised Skipped: no model here"),
+        (pytest.xfail.Exception("known bug"), "raised XFailed: known bug"),
         (RankingError("lacks 'a'"), "lacks 'a'"),
     ],
 )

@@ -13,7 +13,7 @@ from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.parameters import bind_options
 from pytest_invari.reports.text import harmless
-from pytest_invari.usercode import refuse_async, shortened, unawaited, user_code
+from pytest_invari.usercode import is_verdict, refuse_async, shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
@@ -88,10 +88,12 @@ class CustomCriterion(Criterion):
         return Judgement("pass", math.nan, figure=said, details=details)
 
     def _message(self, study: SuiteStudy) -> str | None:
-        """What the function's assertion says; None where none failed."""
+        """What the function's assertion, or its ``pytest.fail()``, says; None where neither failed."""
         try:
             returned = self.check(study, **self.options)
-        except AssertionError as error:
+        except BaseException as error:
+            if not is_verdict(error):
+                raise
             return str(error)
         if fault := unawaited(returned):
             raise InvariError(f"it {fault}")

@@ -129,6 +129,8 @@ def test_a_failure_after_an_undecided_assertion_fails(project: Project) -> None:
         ("return study.interval('loc').estimate > 2", "no figure; hook pytest_invari_criteria: kind 'mine': it returned False; *"),
         ("1 / 0", "no figure; hook pytest_invari_criteria: kind 'mine': the function raised ZeroDivisionError: *conftest.py*"),
         ("pytest.skip('later')", "no figure; hook pytest_invari_criteria: kind 'mine': the function raised Skipped: later*"),
+        ("pytest.xfail('known bug')", "no figure; hook pytest_invari_criteria: kind 'mine': the function raised XFailed: known bug*conftest.py*"),
+        ("study.assert_at_least('loc', 0.5); pytest.fail('not ok')", "not ok"),
         ("study.assert_at_least('lok', 1)", "no figure; hook pytest_invari_criteria: kind 'mine': unknown metric 'lok'.*"),
         ("raise AssertionError", "an assertion failed without a message"),
         ("assert 0.5 > len([1]), ''", "assert 0.5 > 1"),
