@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: outcomes are composed messages, not asserts.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.baseline.outcomes import FAILING, Comparison, describe_change
@@ -41,6 +41,13 @@ class ChangeItem(CheckItem):
         self._put_properties(_properties(change, comparison))
         message, outcome = describe_change(change, comparison), comparison.outcome
         self._end(f"{outcome}: {message}", outcome in FAILING, outcome == "undecided")
+
+    def excuse(self, reason: str) -> None:
+        """See :class:`CheckItem`."""
+        if self.comparison is not None:
+            said = "; ".join(filter(None, [self.comparison.reason, reason]))
+            self.comparison = replace(self.comparison, outcome="undecided", reason=said)
+            self._put_properties(_properties(self.check, self.comparison))
 
     def carried(self) -> dict[str, Any] | None:
         """What rides on the report to the controller; None when nothing was compared."""

@@ -132,10 +132,10 @@ def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
         verdict, check = result.judgement.verdict, result.check
         if verdict == "pass":
             continue
-        level: Level = "error" if verdict == "fail" else "warning" if result.skipped else undecided
+        level: Level = "error" if verdict == "fail" else "warning" if result.aside else undecided
         why = [f"why: {check.criterion.why}"] if verdict == "fail" and check.criterion.why else []
         lines = [result.line, *why, *result.judgement.lines]
-        word = "skipped" if result.skipped else {"fail": "failed"}.get(verdict, verdict)
+        word = result.aside or {"fail": "failed"}.get(verdict, verdict)
         yield _at(check, level, word, lines, workspace)
     for change in run.changes.results:
         outcome = change.comparison.outcome

@@ -135,7 +135,7 @@ def _criteria(results: Sequence[Result]) -> Iterator[str]:
         ["verdict", "criterion", "figure [95% interval]", "demand", "reason"],
         [
             [
-                "skipped" if result.skipped else _WORDS[result.judgement.verdict],
+                result.aside or _WORDS[result.judgement.verdict],
                 code(result.check.id),
                 *_parts(result),
             ]

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from pytest_invari.criteria.criterion import Criterion, Judgement
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.requests import further_requests, has_cut_texts
+from pytest_invari.measure.validity import is_valid
 from pytest_invari.metrics import all_metrics, parse_metric
 from pytest_invari.progress import bar
 from pytest_invari.reports.text import figure, harmless
@@ -66,11 +67,11 @@ SubjectKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check and what became of it."""
+    """One check and what became of it; *aside* is pytest's own word for one that was not to count."""
 
     check: Check
     judgement: Judgement
-    skipped: bool = False
+    aside: Literal["", "skipped", "xfailed"] = ""
 
     @property
     def line(self) -> str:
@@ -118,12 +119,14 @@ class ResultBook:
         if check is None:
             return
         bound = check.criterion.bound(check.plan.k)
+        is_expected = report.skipped and hasattr(report, "wasxfail")
         if carried is not None:
-            result = Result(check, Judgement(**carried["judgement"]))
+            result = Result(check, Judgement(**carried["judgement"]), "xfailed" if is_expected else "")
         elif report.failed:
             result = Result(check, Judgement("fail", bound, reason=why_nothing(report)))
-        elif report.skipped and not hasattr(report, "wasxfail"):
-            result = Result(check, Judgement("undecided", bound, reason=why_nothing(report)), skipped=True)
+        elif report.skipped:
+            judgement = Judgement("undecided", bound, reason=why_nothing(report))
+            result = Result(check, judgement, "xfailed" if is_expected else "skipped")
         else:
             return
         known = self._results.get(report.nodeid)
@@ -134,11 +137,12 @@ class ResultBook:
         key = summary["reranker"], summary["dataset"], summary["k"]
         known = self._subjects.get(key, summary)
         # Workers that share a baseline find in the records what another has just ranked; that is not old.
-        fewest = min(known["rankings_from_records"], summary["rankings_from_records"])
+        counts = ("rankings_from_records", "failures_from_records")
+        fewest = {name: min(known[name], summary[name]) for name in counts}
         asked = max(known, summary, key=lambda each: each["witness_rankings"])
         self._subjects[key] = {
             **summary,
-            "rankings_from_records": fewest,
+            **fewest,
             **{name: asked[name] for name in ("witness_rankings", "witness_cost")},
         }
 
@@ -163,9 +167,12 @@ def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, 
 
 
 def why_nothing(report: pytest.TestReport) -> str:
-    """Why an item that failed or was skipped has judged nothing."""
+    """Why an item that failed, was skipped or was expected to fail has no verdict of its own."""
     if report.failed:
         return "nothing measured: " + why_failed(report)
+    if hasattr(report, "wasxfail"):
+        reason = str(report.wasxfail).removeprefix("reason: ")
+        return f"expected to fail: {reason}" if reason else "expected to fail"
     return "skipped: " + _skip_reason(report)
 
 
@@ -256,6 +263,7 @@ def summarise(
         "rankings": len(observations),
         "rankings_from_records": sum(seen.from_records for seen in observations),
         "failures": int(measured.failure_count),
+        "failures_from_records": sum(seen.from_records and not is_valid(seen) for seen in observations),
         **_request_counts([seen.ranking for seen in observations]),
         "cost": {
             name: None if name in unreported else float(measured.interval(name).estimate) for name in COSTS

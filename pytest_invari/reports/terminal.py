@@ -73,7 +73,7 @@ def write_section(
                 reporter.write_line(line)
     for result in book.results:
         verdict = result.judgement.verdict
-        word = "SKIPPED" if result.skipped else _WORDS[verdict]
+        word = result.aside.upper() or _WORDS[verdict]
         for line in _criterion_lines(result, word, width):
             reporter.write_line(line, **{_COLOURS[verdict]: True})
     for change in changes.results:

@@ -326,9 +326,7 @@ def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
         said = "expected to fail" if hasattr(report, "wasxfail") else report.outcome
         text = f"{item.failure}; the report said {said!r}, and a failing verdict stands"
     elif strict and report.skipped:
-        expected = str(getattr(report, "wasxfail", "")).removeprefix("reason: ")
-        why = f"expected to fail: {expected}" if expected else why_nothing(report)
-        text = f"{why}; what is skipped fails under --invari-strict"
+        text = f"{why_nothing(report)}; what is skipped fails under --invari-strict"
     else:
         return
     report.outcome, report.longrepr = "failed", _shown(text, *item.reportinfo()[:2])

@@ -24,7 +24,7 @@ from pytest_invari.reports.github import tell_github
 from pytest_invari.reports.html.page import PAGE_BEGINS, Page, page_text, require_packages
 from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
 from pytest_invari.reports.markdown import MARKDOWN_BEGINS, Run, command_of, markdown_text
-from pytest_invari.reports.results import ResultBook
+from pytest_invari.reports.results import ResultBook, why_nothing
 from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.asked import (
@@ -176,12 +176,15 @@ class SuitePlugin:
         report = yield
         if not isinstance(item, CheckItem):
             return report
+        uphold(item, report, self._settings.strict)
         if report.when == "call":
+            if report.skipped and hasattr(report, "wasxfail"):
+                item.excuse(why_nothing(report))
+                report.user_properties = list(item.user_properties)
             report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
             if call.excinfo is not None and isinstance(call.excinfo.value, CheckUndecided):
                 path, line, _ = item.reportinfo()
                 report.longrepr = (str(path), line + 1, str(call.excinfo.value))
-        uphold(item, report, self._settings.strict)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Head", "Row", "verdicts"]
 
 _KINDS = {
-    **{"pass": "good", "fail": "bad", "undecided": "open", "skipped": "open"},
+    **{"pass": "good", "fail": "bad", "undecided": "open", "skipped": "open", "xfailed": "open"},
     **{"improved": "good", "same": "good", "regressed": "bad", "missing": "bad"},
 }
 
@@ -95,7 +95,7 @@ def _suites(page: Page) -> list[str]:
 def _criterion(result: Result) -> Row:
     check, judgement = result.check, result.judgement
     words = wording(check, judgement)
-    verdict = "skipped" if result.skipped else judgement.verdict
+    verdict = result.aside or judgement.verdict
     reasons = [harmless(remark) for remark in words.remarks]
     if judgement.verdict == "fail" and check.criterion.why:
         reasons.append(harmless(f"why it is asked: {check.criterion.why}"))
