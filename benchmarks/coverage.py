@@ -82,6 +82,11 @@ def mostly_zero(share: float, a: float, b: float) -> Callable[[np.random.Generat
     return lambda random, n: (random.random(n) < share) * random.beta(a, b, n)
 
 
+def rare_effects(share: float) -> Callable[[np.random.Generator, int], Floats]:
+    """Zeros, in the middle of the range, but for a *share* of effects from 0.2 to 0.8."""
+    return lambda random, n: (random.random(n) < share) * random.uniform(0.2, 0.8, n)
+
+
 def rare_hits(share: float) -> Callable[[np.random.Generator, int], Floats]:
     """Ones with probability *share*, else zeros."""
     return lambda random, n: (random.random(n) < share).astype(np.float64)
@@ -138,6 +143,7 @@ def truths() -> list[Truth]:
         Truth("90 % zeros", mostly_zero(0.1, 1, 1), 0.05, unit),
         Truth("97 % zeros", mostly_zero(0.03, 1, 1), 0.015, unit),
         Truth("HR .02", rare_hits(0.02), 0.02, unit),
+        Truth("agreement gap, 3 % of queries", rare_effects(0.03), 0.015, mean_between(-1, 1)),
         Truth("difference of HR, 5 % lost, 5 % won", flips(0.05, 0.05), 0.0, difference_of(0, 1)),
         Truth("difference of HR, 4 % lost", flips(0.04, 0.0), -0.04, difference_of(0, 1)),
         exposure_truth("exposure deviation, true value 0", 0.0),

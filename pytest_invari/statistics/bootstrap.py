@@ -20,7 +20,7 @@ from pytest_invari.statistics.distribution import (
     acceleration,
     bias_correction,
 )
-from pytest_invari.statistics.guard import guard_difference, guard_distance, guard_mean
+from pytest_invari.statistics.guard import guard_distance, guard_mean
 from pytest_invari.statistics.interval import (
     FEWER_THAN_2_QUERIES,
     NO_DEFINED_QUERY,
@@ -84,7 +84,29 @@ def bootstrap_mean(
         level: the two-sided confidence level.
     """
     given = _one_a_query(values)
-    return _mean(given, resamples, lambda kept: lambda it: guard_mean(it, kept, *bounds), method, level)
+    defined = ~np.isnan(given)
+    kept = given[defined]
+    # Deviations from one of the values: where all are equal every replicate is exactly that value.
+    origin = kept[0] if kept.size else 0.0
+    columns = np.stack([np.where(defined, given - origin, 0.0), defined], axis=1)
+
+    def mean(sums: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            means: Floats = origin + sums[..., 0] / sums[..., 1]
+        return means
+
+    def guarded(distribution: Distribution) -> Distribution:
+        return guard_mean(distribution, kept, *bounds)
+
+    return bootstrap_sums(
+        columns,
+        mean,
+        resamples,
+        defined=defined,
+        method=method,
+        guard=guarded if method == "bca" else None,
+        level=level,
+    )
 
 
 def bootstrap_difference(
@@ -106,8 +128,9 @@ def bootstrap_difference(
     first, second = _one_a_query(new), _one_a_query(base)
     if first.shape != second.shape:
         raise ValueError(f"a paired difference needs the same queries, not {first.shape} and {second.shape}")
-    return _mean(
-        first - second, resamples, lambda kept: lambda it: guard_difference(it, kept, *bounds), method, level
+    low, high = bounds
+    return bootstrap_mean(
+        first - second, resamples, bounds=(low - high, high - low), method=method, level=level
     )
 
 
@@ -260,31 +283,6 @@ def interval_of_replicates(
         replicates=len(drawn),
         undefined_replicates=dropped,
         distribution=found,
-    )
-
-
-def _mean(
-    values: Floats, resamples: Resamples, guard: Callable[[Floats], Guard], method: Method, level: float
-) -> Interval:
-    defined = ~np.isnan(values)
-    kept = values[defined]
-    # Deviations from one of the values: where all are equal every replicate is exactly that value.
-    origin = kept[0] if kept.size else 0.0
-    columns = np.stack([np.where(defined, values - origin, 0.0), defined], axis=1)
-
-    def mean(sums: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            means: Floats = origin + sums[..., 0] / sums[..., 1]
-        return means
-
-    return bootstrap_sums(
-        columns,
-        mean,
-        resamples,
-        defined=defined,
-        method=method,
-        guard=guard(kept) if method == "bca" else None,
-        level=level,
     )
 
 

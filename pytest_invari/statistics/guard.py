@@ -1,7 +1,7 @@
 """Guards: what resampling alone gets wrong, of values seldom seen and of distances that noise makes.
 
 Thirty queries without a single failure resample to thirty without a failure, and the bootstrap would be
-certain. Where fewer than five queries differ from a bound of a metric's range, the share that differs is
+certain. Where fewer than five queries differ from what all the others have, the share that differs is
 bounded by Clopper and Pearson's exact method (Biometrika 1934), above and below. Each that was not seen may
 be as far away as the range allows; those that were seen are as far as they are.
 
@@ -26,7 +26,6 @@ __all__ = [
     "Noise",
     "RareShare",
     "SeldomSeen",
-    "guard_difference",
     "guard_distance",
     "guard_mean",
 ]
@@ -174,43 +173,26 @@ class Guarded:
 
 
 def guard_mean(distribution: Distribution, values: Floats, low: float, high: float) -> Distribution:
-    """Guard the mean of *values* (n,) between *low* and *high*, of which nearly all may lie on either.
+    """Guard the mean of *values* (n,) between *low* and *high*, nearly all of which may be the same.
 
-    An infinite bound has no guard: nothing limits what a rare query costs.
+    These are on an end of the range, such as no miss in 30 queries, or within it, such as no effect in either
+    direction. Fewer than five values tell nothing. An infinite range has no guard: nothing limits what a rare
+    query costs.
     """
     if not math.isfinite(high - low):
         return distribution
-    equal = _EQUAL * (high - low)
-    risen, fallen = values[values > low + equal], values[values < high - equal]
-    above: Limit | None = None
-    below: Limit | None = None
-    if len(risen) < _ENOUGH:
-        above = RareShare(low, high - low, len(risen), len(values))
-        below = _seldom_seen(low, risen, len(values))
-    if len(fallen) < _ENOUGH:
-        below = RareShare(high, low - high, len(fallen), len(values))
-        above = above or _seldom_seen(high, fallen, len(values))
+    equal, count = _EQUAL * (high - low), len(values)
+    if count < _ENOUGH:
+        anywhere = RareShare(low, high - low, count, count), RareShare(high, low - high, count, count)
+        return _guarded(distribution, *anywhere)
+    # What more than half of the values are is their median.
+    anchor = float(np.sort(values)[count // 2])
+    rises, falls = values[values > anchor + equal], values[values < anchor - equal]
+    if len(rises) + len(falls) >= _ENOUGH:
+        return distribution
+    above = _far_side(anchor, high, rises, equal, count) or _near_side(anchor, falls, count)
+    below = _far_side(anchor, low, falls, equal, count) or _near_side(anchor, rises, count)
     return _guarded(distribution, above, below)
-
-
-def guard_difference(
-    distribution: Distribution, differences: Floats, low: float, high: float
-) -> Distribution:
-    """Guard the mean of *differences* (n,), of which nearly all may be 0, of a metric from *low* to *high*.
-
-    A difference may go either way: the mean is at most the range times the share of rises, and at least minus
-    the range times the share of falls. The guard stands where rises and falls together are fewer than five.
-    """
-    if not math.isfinite(high - low):
-        return distribution
-    equal = _EQUAL * (high - low)
-    rises, falls = int((differences > equal).sum()), int((differences < -equal).sum())
-    if rises + falls >= _ENOUGH:
-        return distribution
-    count = len(differences)
-    return _guarded(
-        distribution, RareShare(0.0, high - low, rises, count), RareShare(0.0, low - high, falls, count)
-    )
 
 
 def guard_distance(distribution: Distribution, estimate: float, distances: Floats, n: int) -> Distribution:
@@ -223,7 +205,12 @@ def guard_distance(distribution: Distribution, estimate: float, distances: Float
     return _guarded(distribution, None, Noise(estimate, spread))
 
 
-def _seldom_seen(anchor: float, seen: Floats, count: int) -> SeldomSeen | None:
+def _far_side(anchor: float, end: float, seen: Floats, equal: float, count: int) -> RareShare | None:
+    """None where the anchor is the end of the range itself."""
+    return RareShare(anchor, end - anchor, len(seen), count) if abs(end - anchor) > equal else None
+
+
+def _near_side(anchor: float, seen: Floats, count: int) -> SeldomSeen | None:
     """None where nothing was seen: the anchor is as near as it gets."""
     return SeldomSeen(anchor, float(seen.mean()) - anchor, len(seen), count) if len(seen) else None
 

@@ -87,6 +87,20 @@ def test_few_queries_that_all_differ_may_lie_anywhere() -> None:
     assert mean_of([0.4, 0.6]).low == 0.0
 
 
+@pytest.mark.parametrize("anchor", [0.0, 0.3, -0.9])
+def test_queries_that_all_have_a_value_within_the_range_may_differ_either_way(anchor: float) -> None:
+    hidden = 1 - 0.025 ** (1 / 40)
+    interval = mean_of([anchor] * 40, low=-1.0)
+    assert (interval.estimate, interval.method) == (anchor, "bca+guard")
+    assert interval.low == pytest.approx(anchor - hidden * (anchor + 1))
+    assert interval.high == pytest.approx(anchor + hidden * (1 - anchor))
+
+
+def test_values_that_differ_by_rounding_alone_are_one_value() -> None:
+    values = [0.1 + 0.2, 0.3] * 20
+    assert mean_of(values, low=-1.0).high == pytest.approx(mean_of([0.3] * 40, low=-1.0).high)
+
+
 # Differences
 
 
@@ -103,6 +117,12 @@ def test_a_few_falls_bound_the_fall_and_leave_what_rises_could_hide() -> None:
     exact = scipy.stats.binomtest(2, 50).proportion_ci(0.95, method="exact").high
     assert interval.low == pytest.approx(-2 * exact)
     assert interval.high == pytest.approx(2 * (1 - 0.025 ** (1 / 50)))
+
+
+def test_queries_that_all_differ_by_one_amount_may_differ_by_another() -> None:
+    interval = difference_of([0.5] * 30)
+    assert interval.low == pytest.approx(0.5 - 1.5 * (1 - 0.025 ** (1 / 30)))
+    assert interval.high == pytest.approx(0.5 + 0.5 * (1 - 0.025 ** (1 / 30)))
 
 
 def test_many_falls_without_a_rise_need_no_guard() -> None:
@@ -202,7 +222,10 @@ def test_noise_is_never_nearer_than_the_point_itself() -> None:
 @pytest.mark.parametrize(
     ("queries", "share"), [(30, 0.03), (50, 0.0199), (100, 0.0099), (100, 0.03), (200, 0.015)]
 )
-def test_rare_events_are_missed_as_seldom_as_promised_on_either_side(queries: int, share: float) -> None:
+@pytest.mark.parametrize("high", [1.0, 1.5], ids=["from an end", "from within"])
+def test_rare_events_are_missed_as_seldom_as_promised_on_either_side(
+    queries: int, share: float, high: float
+) -> None:
     """Exactly, by the binomial probability of each number of events."""
     resamples = seeded_resamples(queries, "rare", 999)
     missed = {"below": 0.0, "above": 0.0}
@@ -211,7 +234,7 @@ def test_rare_events_are_missed_as_seldom_as_promised_on_either_side(queries: in
         if probability < 1e-9:
             continue
         values = np.repeat([0.0, 1.0], [events, queries - events])
-        found = bootstrap_mean(values, resamples, bounds=(-0.2, 1.0))
+        found = bootstrap_mean(values, resamples, bounds=(-0.2, high))
         missed["below"] += probability * (found.high < 1 - share)
         missed["above"] += probability * (found.low > 1 - share)
     assert max(missed.values()) < 0.03
