@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from pytest_invari.separate_files import require_separate_files
+
 __all__ = [
     "ALIAS",
     "Settings",
@@ -22,9 +24,6 @@ __all__ = [
 ]
 
 ALIAS = "--reranker"
-
-# Options of pytest, pytest-html and pytest-reportlog; a file of theirs and one of ours cannot be the same.
-_OTHERS = ("--junitxml", "--html", "--log-file", "--report-log")
 
 _ALIAS_IS_TAKEN = pytest.StashKey[bool]()
 
@@ -76,6 +75,7 @@ class Settings:
     strict: bool = False
     records: Path | None = None
     replay: bool = False
+    retry_failed: bool = False
     model: str = ""
     device: str = "auto"
     dtype: str = "auto"
@@ -172,44 +172,12 @@ def read_settings(config: pytest.Config) -> Settings:
         except _BadValueError as error:
             raise pytest.UsageError(f"{source}: {error}") from None
     settings = Settings(**chosen)
-    _require_files_of_their_own(settings, _written_by_others(config))
-    return settings
-
-
-def _written_by_others(config: pytest.Config) -> dict[str, Path]:
-    """The files that options of pytest and of other plugins name to be written."""
-    named = {switch: config.getoption(switch, None) for switch in _OTHERS}
-    return {
-        switch: Path(path).expanduser() for switch, path in named.items() if path and isinstance(path, str)
-    }
-
-
-def _require_files_of_their_own(settings: Settings, written_by_others: dict[str, Path]) -> None:
-    """No file may replace another that the run writes or reads."""
-    reports = {
-        "--invari-json": settings.json,
-        "--invari-markdown": settings.markdown,
-        "--invari-html": settings.html,
-    }
-    if settings.save and settings.compare and settings.save.resolve() == settings.compare.resolve():
+    require_separate_files(config, settings)
+    if settings.replay and config.getoption("invari_retry_failed"):
         raise pytest.UsageError(
-            f"--invari-save={settings.save} would replace the baseline that it is compared with; save to "
-            "another file, or renew it by a run of its own"
+            "--invari-retry-failed ranks again, and --invari-replay ranks nothing: leave one of them out"
         )
-    ours = {
-        "--invari-records": settings.records,
-        "--invari-save": settings.save,
-        "--invari-compare": settings.compare,
-    } | reports
-    known = {path.resolve(): switch for switch, path in written_by_others.items()}
-    for switch, path in ours.items():
-        if path is None:
-            continue
-        if path.resolve() in known:
-            raise pytest.UsageError(
-                f"{switch}={path}: {known[path.resolve()]} names the same file; give each one of its own"
-            )
-        known[path.resolve()] = switch
+    return settings
 
 
 def _read(option: _Option, value: Any) -> Any:
@@ -326,6 +294,11 @@ def _options() -> tuple[_Option, ...]:
             "DIR",
         ),
         _Option("replay", "judge the rankings kept in --invari-records again; no model is run.", flag=True),
+        _Option(
+            "retry-failed",
+            "rank again what --invari-records hold as failed; failed connections are asked again without it.",
+            flag=True,
+        ),
         _Option(
             "model",
             "language model: a folder, a GGUF file or a model id in the local cache (default: the embedded "

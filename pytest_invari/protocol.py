@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, get_args, runtime_checkable
 
@@ -38,6 +38,9 @@ __all__ = [
     "seeded_hashes",
 ]
 
+# Also of sockets, whose timeout is the latter.
+_PASSING = (ConnectionError, TimeoutError)
+
 
 @runtime_checkable
 class Reranker(Protocol):
@@ -59,8 +62,9 @@ def rank_all(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking]:
     """Rank many requests, in one batch where the reranker can.
 
     An exception becomes a failed :class:`Ranking` of the request that caused it: when a batch raises,
-    its requests are tried one by one, so that one bad query does not lose the others. A ranking that
-    is not a permutation of its request's candidates becomes a failed one.
+    its requests are tried one by one, so that one bad query does not lose the others. A failure by a
+    ``ConnectionError`` or ``TimeoutError`` is transient (see :meth:`Ranking.failed`). A ranking that is not a
+    permutation of its request's candidates becomes a failed one.
 
     For a reranker that shows labels they are drawn first, and how stands in ``diagnostics["labels"]``: with
     :func:`label_order` this tells which item bore which label.
@@ -98,7 +102,7 @@ def _rank_batch(reranker: Reranker, requests: Sequence[Request]) -> list[Ranking
             if not is_fault(error):
                 raise
             if len(requests) == 1:
-                return [Ranking.failed(_describe(error))]
+                return [_failed_by(error)]
         else:
             if len(rankings) != len(requests):
                 fault = f"rank_many returned {len(rankings)} rankings for {len(requests)} requests"
@@ -119,7 +123,7 @@ def _rank_one(reranker: Reranker, request: Request) -> Ranking:
     except BaseException as error:
         if not is_fault(error):
             raise
-        return Ranking.failed(_describe(error))
+        return _failed_by(error)
     return _checked(request, ranking)
 
 
@@ -154,5 +158,19 @@ def _odd_field(ranking: Ranking) -> str:
     return ""
 
 
-def _describe(error: BaseException) -> str:
-    return one_line(error) if isinstance(error, RankingError) else f"raised {told(error)}"
+def _failed_by(error: BaseException) -> Ranking:
+    """A failed ranking; a connection that failed, or was too slow, says nothing about the request.
+
+    Clients of HTTP raise exceptions of their own because of one of Python's.
+    """
+    fault = one_line(error) if isinstance(error, RankingError) else f"raised {told(error)}"
+    return Ranking.failed(fault, is_transient=any(isinstance(each, _PASSING) for each in _causes(error)))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what led to it, from the last to the first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -303,3 +305,23 @@ def test_hashes_are_the_same_in_every_process() -> None:
 @pytest.mark.parametrize("last", ["", "a, b]", '"\u2028', 7, ("a", 1)])
 def test_a_hash_of_which_only_the_last_part_changes_is_the_same(parts: Any, last: Any) -> None:
     assert seeded_hashes(*parts)(last) == seeded_hash(*parts, last)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_transient"),
+    [
+        ("raise ConnectionRefusedError('no')", True),
+        ("raise socket.timeout('slow')", True),
+        ("raise OSError('no such index')", False),
+        ("urllib.request.urlopen('http://127.0.0.1:9/', timeout=5)", True),
+        ("try:\n    raise ConnectionError('no')\nexcept OSError:\n    raise KeyError('x') from None", False),
+    ],
+)
+def test_a_connection_that_failed_says_nothing_about_the_request(body: str, is_transient: bool) -> None:
+    class Calling:
+        def rank(self, request: Request) -> Ranking:
+            exec(body, {"socket": socket, "urllib": urllib})
+            raise AssertionError
+
+    [ranking] = rank_all(Calling(), [ABC])
+    assert (ranking.status, ranking.is_transient) == ("failed", is_transient)

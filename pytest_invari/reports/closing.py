@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
 from pytest_invari.reports.results import Summary
-from pytest_invari.reports.rows import cost_line, records_line
+from pytest_invari.reports.rows import cost_line, failed_records_line, records_line
 from pytest_invari.reports.text import printable
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ def closing_lines(subjects: Sequence[Summary], records: Path | None) -> list[str
     """What all subjects took, which of them a service did not answer at once, and what came from records."""
     if not subjects:
         return []
-    from_records = [records_line(subjects, records)] if records is not None else []
-    return [cost_line(subjects), *filter(None, map(_request_line, subjects)), *from_records]
+    from_records = [] if records is None else [records_line(subjects, records), failed_records_line(subjects)]
+    return [cost_line(subjects), *filter(None, [*map(_request_line, subjects), *from_records])]
 
 
 def _request_line(summary: Summary) -> str:

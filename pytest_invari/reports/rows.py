@@ -26,6 +26,7 @@ __all__ = [
     "Measurements",
     "audits",
     "cost_line",
+    "failed_records_line",
     "failed_views",
     "grouped_left_out",
     "in_brackets",
@@ -241,3 +242,12 @@ def records_line(subjects: Sequence[Summary], folder: Path) -> str:
     recorded = sum(each["rankings_from_records"] for each in subjects)
     rankings = counted(sum(each["rankings"] for each in subjects), "ranking")
     return printable(f"records: {recorded:,} of {rankings} came from records in {folder}")
+
+
+def failed_records_line(subjects: Sequence[Summary]) -> str:
+    """How many rankings had failed in earlier runs, and what to do; empty where none had."""
+    failed = sum(each["failures_from_records"] for each in subjects)
+    if not failed:
+        return ""
+    rankings = "1 failed ranking" if failed == 1 else f"{failed:,} failed rankings"
+    return f"records: {rankings} came from records; to rank again what failed, add --invari-retry-failed"

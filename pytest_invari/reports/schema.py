@@ -185,6 +185,7 @@ def _subject() -> Schema:
             "rankings": (COUNT, "rankings that were looked at, repeats aside"),
             "rankings_from_records": (COUNT, "those that an earlier run had made"),
             "failures": (COUNT, "rankings that failed"),
+            "failures_from_records": (COUNT, "those of them that an earlier run had made"),
             "rankings_asked_again": (COUNT, "rankings for which a service was asked more than once a call"),
             "further_requests": (COUNT, "the requests that these took beyond their calls"),
             "rankings_with_cut_texts": (COUNT, "rankings some text of which was cut before it was read"),

@@ -108,6 +108,10 @@ def expansion_of(
             f"suite {suites[0].name!r} needs a reranker to test: {reranker_switch(config)}; known: "
             f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
         )
+    if config.getoption("invari_retry_failed") and settings.records is None:
+        raise InvariError(
+            "--invari-retry-failed needs --invari-records=DIR, the folder that holds what failed"
+        )
     if not settings.baseline and not settings.replay:
         _require_known_baselines(suites, registry)
     expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
@@ -140,6 +144,7 @@ def laboratory_of(settings: Settings, registry: Registry) -> Laboratory:
         model_settings(settings),
         records=settings.records,
         replay=settings.replay,
+        retry_failed=settings.retry_failed,
         audits=not settings.no_audit,
     )
 

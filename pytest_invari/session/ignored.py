@@ -21,6 +21,7 @@ _STUDIES = {
     "strict",
     "records",
     "replay",
+    "retry-failed",
     "model",
     "device",
     "dtype",

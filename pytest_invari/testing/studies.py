@@ -184,6 +184,7 @@ class Studies:
                 self._model,
                 folder,
                 self._settings.replay,
+                retry_failed=self._settings.retry_failed,
                 show_progress=False,
                 shared=self._shared,
             )

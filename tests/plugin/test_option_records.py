@@ -203,3 +203,62 @@ def test_a_folder_that_cannot_hold_records_is_refused_before_anything_runs(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
     assert not [line for line in result.errlines[1:] if line.strip()]
+
+
+FLAKY = """
+import pathlib
+
+def rank(context, texts):
+    if pathlib.Path("down").exists():
+        raise {error}
+    return [float(text[-1]) for text in texts]
+"""
+
+
+def flaky(project: Project, *arguments: str) -> tuple[str, int, int, bool]:
+    """What a run says of it: why gpi failed, how many rankings did, how many in records, and the hint."""
+    run = ("--invari-records=kept", "--invari-json=report.json", "-k", "gpi")
+    result = project.run(*run, *arguments, reranker="mine_flaky:rank")
+    report = json.loads((project.path / "report.json").read_text())
+    [subject] = report["subjects"]
+    hint = "to rank again what failed, add --invari-retry-failed" in " ".join(result.stdout.str().split())
+    failures = subject["failures"], subject["failures_from_records"]
+    return report["criteria"][0]["reason"] or "", *failures, hint
+
+
+def test_a_connection_that_failed_is_asked_again_by_the_same_command(project: Project) -> None:
+    project.write("mine_flaky.py", FLAKY.format(error="TimeoutError('slow')"))
+    (project.path / "down").touch()
+    reason, *counts = flaky(project)
+    assert "the service was away (with --invari-records, the same command asks again)" in reason
+    assert counts == [160, 0, False]
+    (project.path / "down").unlink()
+    assert flaky(project) == ("", 0, 0, False)
+
+
+def test_other_failures_stay_and_are_ranked_again_when_that_is_asked(project: Project) -> None:
+    project.write("mine_flaky.py", FLAKY.format(error="LookupError('no index yet')"))
+    (project.path / "down").touch()
+    assert flaky(project)[1:] == (160, 0, False)
+    (project.path / "down").unlink()
+    assert flaky(project)[1:] == (160, 160, True)
+    assert flaky(project, "--invari-retry-failed") == ("", 0, 0, False)
+    assert flaky(project) == ("", 0, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((), "--invari-retry-failed needs --invari-records=DIR, the folder that holds what failed"),
+        (
+            ("--invari-records=kept", "--invari-replay"),
+            "--invari-retry-failed ranks again, and --invari-replay ranks nothing: leave one of them out",
+        ),
+    ],
+)
+def test_what_cannot_be_ranked_again_is_refused(
+    project: Project, given: tuple[str, ...], message: str
+) -> None:
+    result = project.run("--invari-retry-failed", *given)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])

@@ -274,7 +274,8 @@ VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30, "reason": None}
 def subject(reranker: str = "r", **changed: Any) -> dict[str, Any]:
     return {
         "reranker": reranker, "dataset": "d", "k": 10, "views": 6, "rankings": 180, "failures": 0,
-        "rankings_from_records": 0, "metrics": {"loc": VALUE}, "total_cost": {}, "position_p_value": 0.5,
+        "rankings_from_records": 0, "failures_from_records": 0,
+        "metrics": {"loc": VALUE}, "total_cost": {}, "position_p_value": 0.5,
         **changed,
     }  # fmt: skip
 
