@@ -218,10 +218,16 @@ def _unlike(one: Observation, other: Observation) -> list[str]:
 
 
 def _contradiction(unlike: Sequence[str], first: Path, other: Observation, second: Path) -> str:
-    between = "is there twice" if first == second else f"is also in {first.name}"
+    between, remedy = "is there twice", "; remove the file"
+    if first != second:
+        between = f"is also in {first.name}"
+        remedy = (
+            ", as when several runs have ranked at once; a run with these records and no --invari-replay "
+            "keeps the first and says so"
+        )
     return (
         f"{second}: query {other.query_id!r}, {described(other.view)} {between}, with another "
-        f"{' and '.join(unlike)}; remove the file that is wrong"
+        f"{' and '.join(unlike)}{remedy}"
     )
 
 

@@ -16,7 +16,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from pytest_invari.errors import InvariError
+from pytest_invari.errors import InvariError, InvariRecordsWarning
 from pytest_invari.lookup.registry import ModelSettings, RerankerSpec
 from pytest_invari.measure.plan import Plan
 
@@ -317,7 +317,16 @@ def test_contradictions_are_refused_in_a_replay(project: Project) -> None:
     pyarrow.parquet.write_table(again, part.with_name("part-z.parquet"))
     message = refusal(project, BIASED, project.plan())
     assert message.startswith(f"{part.with_name('part-z.parquet')}: query 'query1', view 'seed0.1' (draw 1 ")
-    assert f"is also in {part.name}, with another output; remove the file that is wrong" in message
+    assert (
+        f"is also in {part.name}, with another output, as when several runs have ranked at once; " in message
+    )
+    assert message.endswith("; a run with these records and no --invari-replay keeps the first and says so")
+    with pytest.warns(InvariRecordsWarning, match="several runs at once have ranked 1 view and do not agree"):
+        project.laboratory().measure(BIASED, project.plan())
+    [kept] = project.records.glob("*/views/*.parquet")
+    assert pyarrow.parquet.ParquetFile(kept).metadata.num_rows == rows.num_rows
+    with pytest.warns(InvariRecordsWarning, match="the first answer is kept"):
+        project.laboratory(replay=True).measure(BIASED, project.plan())
 
 
 def test_a_torn_file_is_refused_before_anything_is_judged(project: Project) -> None:
