@@ -109,6 +109,16 @@ def test_every_order_can_be_drawn_and_no_more(canonical: bool, possible: int) ->
         require_orders("q", 4, possible + 1, include_canonical=canonical)
 
 
+def test_a_list_that_lacks_one_order_may_show_its_own() -> None:
+    with pytest.raises(
+        InvariError, match=r"1 order besides the data set's own; show that one too \(include_can"
+    ):
+        sample_views("q", ("a", "b"), 2)
+    with pytest.raises(InvariError, match=r"own; ask for fewer views or longer lists$"):
+        sample_views("q", ("a", "b"), 3)
+    assert len(sample_views("q", ("a", "b"), 2, include_canonical=True)) == 2
+
+
 def test_a_list_of_one_has_no_order_but_its_own() -> None:
     with pytest.raises(InvariError, match="1 view asked for, but 1 candidate has only 0 orders"):
         sample_views("q", ("a",), 1)

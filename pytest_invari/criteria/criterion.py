@@ -227,4 +227,5 @@ class MetricCriterion(Criterion):
             max_undefined=evidence.max_undefined,
             excused=measured.excused(name),
             note=measured.analyses.note(self.metric) if self.metric.kind == "analysis" else evidence.faults,
+            why=None if interval.n else measured.why_undefined(name),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,6 +162,15 @@ class Measured:
             return 0
         value = self.metric(name)
         return value.reasons.count(NO_RELEVANT_CANDIDATE) if isinstance(value, PerQuery) else 0
+
+    def why_undefined(self, name: str) -> str | None:
+        """The reason why most queries have no value; None of a metric that only all queries together have."""
+        if metrics.parse_metric(name).kind == "analysis":
+            return None
+        interval = self.interval(name)
+        reasons = getattr(self.metric(name), "reasons", ())[: interval.n + interval.undefined]
+        found = Counter(reason for reason in reasons if reason is not None)
+        return found.most_common(1)[0][0] if found else None
 
     def interval(self, name: str) -> Interval:
         """The metric over queries with its 95 % bootstrap interval.

@@ -128,9 +128,12 @@ def require_orders(query_id: str, items: int, count: int, *, include_canonical: 
     if count > possible:
         hint = "" if include_canonical else " besides the data set's own"
         have = "has" if items == 1 else "have"
+        remedy = "ask for fewer views or longer lists"
+        if not include_canonical and count == possible + 1:
+            remedy = f"show that one too (include_canonical = true), or {remedy}"
         raise InvariError(
             f"query {query_id!r}: {counted(count, 'view')} asked for, but {counted(items, 'candidate')} "
-            f"{have} only {counted(possible, 'order')}{hint}; ask for fewer views or longer lists"
+            f"{have} only {counted(possible, 'order')}{hint}; {remedy}"
         )
 
 

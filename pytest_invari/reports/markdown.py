@@ -206,7 +206,7 @@ def _measured(book: ResultBook) -> Iterator[str]:
             yield plain(note)
     entries = audits(book.subjects)
     if entries:
-        yield "\n".join(f"- {plain(' '.join(entry))}" for entry in entries)
+        yield "\n".join(f"- {plain('; '.join(map(str.strip, entry)))}" for entry in entries)
     for summary in book.subjects:
         for name, lines in summary["tables"].items():
             yield f"{code(name)} of {code(summary['reranker'])} on {code(summary['dataset'])}:"

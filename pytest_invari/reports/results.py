@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -337,16 +336,8 @@ def _figure(measured: Measured, name: str) -> dict[str, Any]:
         "high": float(interval.high),
         "n": int(interval.n),
         "undefined": int(interval.undefined),
-        "reason": interval.reason if interval.n else _why_undefined(measured, name) or interval.reason,
+        "reason": interval.reason if interval.n else measured.why_undefined(name) or interval.reason,
     }
-
-
-def _why_undefined(measured: Measured, name: str) -> str | None:
-    """The reason why most queries have no value; None of a metric that only all queries together have."""
-    interval = measured.interval(name)
-    reasons = getattr(measured.metric(name), "reasons", ())[: interval.n + interval.undefined]
-    found = Counter(reason for reason in reasons if reason is not None)
-    return found.most_common(1)[0][0] if found else None
 
 
 def why_failed(report: pytest.TestReport) -> str:

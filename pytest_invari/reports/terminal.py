@@ -214,7 +214,9 @@ def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, wi
     if settings.save is not None:
         lacking = f"; {len(changes.unmeasured)} could not be measured" if changes.unmeasured else ""
         dropped = f"; {changes.dropped} that the suite asks for no more dropped" if changes.dropped else ""
-        saved = f"saved: {counted(changes.measured, 'metric')} in {settings.save}"
+        saved = f"saved: nothing; {settings.save} is not written"
+        if changes.measured:
+            saved = f"saved: {counted(changes.measured, 'metric')} in {settings.save}"
         lines.append(printable(f"{saved}{lacking}{dropped}"))
     lines += closing_lines(book.subjects, settings.records)
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]

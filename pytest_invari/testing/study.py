@@ -223,6 +223,7 @@ class Study:
             max_undefined=self._rules.max_undefined,
             excused=self.measured.excused(name),
             note=f"{faults}; on_failure = {self.plan.on_failure}" if faults else "",
+            why=None if interval.n else self.measured.why_undefined(name),
         )
 
     def _faults(self) -> str:

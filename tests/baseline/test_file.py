@@ -142,7 +142,7 @@ def test_a_run_that_could_not_measure_ends_as_an_error_and_keeps_the_file(
     gated.project.write("crashes.py", CRASHES)
     result = gated.project.run("--invari-save=mine.json", reranker=f"crashes:{reranker}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stdout.fnmatch_lines(["saved: 0 metrics in mine.json*"])
+    result.stdout.fnmatch_lines(["saved: nothing; mine.json is not written*"])
     assert result.errlines[-1].startswith("ERROR: --invari-save=mine.json: ")
     result.stderr.fnmatch_lines([f"ERROR: --invari-save=mine.json: {told}"])
     assert gated.path.read_bytes() == before

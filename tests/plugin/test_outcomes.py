@@ -114,3 +114,13 @@ def test_fewer_queries_than_a_verdict_needs_leave_it_undecided(project: Project)
 def test_pdb_is_entered_for_failures_only(project: Project) -> None:
     project.write_suite("open", loc="at_least = 0.001")
     assert project.pytest("open.invari.toml", "--reranker=random", "--pdb").ret == 0
+
+
+def test_a_metric_without_any_value_says_why(project: Project) -> None:
+    project.write_suite("short", bucket_agreement_gap="at_most = 0.2")
+    result = project.pytest("short.invari.toml", "--reranker=first_stage", "--invari-k=3", "-q")
+    text = " ".join(result.stdout.str().split())
+    assert (
+        "nothing measured: none of 32 queries has a value: no_views_in_one_cell (no two views show two items "
+        "in the same two buckets, as in lists of 2 or 3: use longer lists, or more views)"
+    ) in text
