@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -98,6 +98,10 @@ class TaskSet:
                     f"{task.stratum or 'none'}, that of query {first.query_id!r} {first.stratum or 'none'}; "
                     "strata are never pooled, keep each in a data set of its own"
                 )
+
+    def __iter__(self) -> Iterator[Task]:
+        """Its tasks, in their order."""
+        return iter(self.tasks)
 
     @property
     def stratum(self) -> Stratum:

@@ -71,3 +71,15 @@ def test_the_files_of_movielens_1m_are_not_read(folder: Path, pytester: pytest.P
     (folder / "ml-1m").mkdir()
     (folder / "ml-1m" / "ratings.dat").write_text("1::1193::5::978300760\n", encoding="utf-8")
     assert "ratings.csv" in refusal(pytester, "--reranker=random", "--invari-dataset=ml-1m")
+
+
+def test_the_exposure_of_short_lists_is_not_zero_for_who_ignores_positions(
+    folder: Path, pytester: pytest.Pytester
+) -> None:
+    limit("has 0.133 at the top 1 of lists of 3 in all\n  five orders, not 0")
+    suite = SUITE.replace('bank = ["canonical", 13]\nrepeats = 2', "views = 5")
+    (folder / "limits.invari.toml").write_text(suite, encoding="utf-8")
+    asked = ("--invari-suite=limits.invari.toml", "--reranker=first_stage", "--invari-k=3")
+    pytester.runpytest_inprocess(*QUIET, *asked, "--invari-no-audit", "--invari-json=report.json")
+    [subject] = json.loads((folder / "report.json").read_text(encoding="utf-8"))["subjects"]
+    assert subject["metrics"]["exposure_deviation@1"]["estimate"] == pytest.approx(2 / 15)

@@ -60,3 +60,9 @@ def test_hash_changes_with_every_part_of_a_task_and_not_with_grade_zero() -> Non
 def test_hash_is_pinned() -> None:
     """Records carry this hash: a change here makes every stored one look like another data set's."""
     assert content_hash([sample_task()]) == "de7648ed668083435e3e572e0e5022f244ed1da0b824f0f1f227d67233c63c1a"
+
+
+def test_a_task_set_is_iterated_as_its_tasks() -> None:
+    tasks = TaskSet.of("films", [sample_task(query_id=name) for name in ("q1", "q2")])
+    assert list(tasks) == list(tasks.tasks)
+    assert [task.query_id for task in tasks] == ["q1", "q2"]
