@@ -6,21 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadFileScheduling, LoadGroupScheduling, LoadScopeScheduling
 
-__all__ = ["SubjectScheduling"]
+__all__ = ["OF_OTHERS", "SubjectScheduling"]
+
+OF_OTHERS: Mapping[str, type[LoadScopeScheduling] | None] = {
+    "load": None,
+    "loadfile": LoadFileScheduling,
+    "loadscope": LoadScopeScheduling,
+    "loadgroup": LoadGroupScheduling,
+}
+"""By ``--dist``, whose scopes ordinary tests keep to; None where each is dealt out by itself."""
 
 
 class SubjectScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped here
     """Send all checks of a subject to one worker, so that it is loaded and measured once.
 
-    Ordinary tests of the same run are dealt out one by one. A subject whose worker crashed is not given to
-    another one, which would crash as well.
+    Ordinary tests of the run are dealt out as ``--dist`` says. A subject whose worker crashed is not given
+    to another one, which would crash as well.
     """
 
     def __init__(self, config: pytest.Config, log: Any, scopes: Mapping[str, str]) -> None:
         super().__init__(config, log)
         self._scopes = scopes
+        others = OF_OTHERS[config.getoption("dist")]
+        self._others = None if others is None else others(config, log)
         self._given_up: dict[str, list[str]] = {}
 
     def remove_node(self, node: Any) -> str | None:
@@ -40,4 +50,7 @@ class SubjectScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is 
         return self._given_up.pop(crashed, [])
 
     def _split_scope(self, nodeid: str) -> str:
-        return self._scopes.get(nodeid, nodeid)
+        if nodeid in self._scopes or self._others is None:
+            return self._scopes.get(nodeid, nodeid)
+        scope: str = self._others._split_scope(nodeid)
+        return scope

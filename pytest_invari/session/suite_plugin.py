@@ -318,10 +318,10 @@ class SuitePlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:
-        """Keep a subject's checks in one worker, under the default distribution."""
-        if config.getoption("dist") != "load":
-            return None
-        from pytest_invari.session.scheduling import SubjectScheduling
+        """Keep a subject's checks in one worker, under the default distribution and those by scopes."""
+        from pytest_invari.session.scheduling import OF_OTHERS, SubjectScheduling
 
+        if config.getoption("dist") not in OF_OTHERS:
+            return None
         scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.items}
         return SubjectScheduling(config, log, scopes)

@@ -78,15 +78,19 @@ def rank(context, texts):
 """
 
 
-@pytest.mark.parametrize("workers", ["-n1", "-n2"])
-def test_a_subject_that_kills_its_worker_is_tried_once(project: Project, workers: str) -> None:
+@pytest.mark.parametrize(
+    "workers",
+    [("-n1",), ("-n2",), *[("-n2", f"--dist={name}") for name in ("loadfile", "loadscope", "loadgroup")]],
+    ids=" ".join,
+)
+def test_a_subject_that_kills_its_worker_is_tried_once(project: Project, workers: tuple[str, ...]) -> None:
     project.write("mine_crash.py", CRASH)
     project.write(
         "test_mine.py", "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_it(n): pass"
     )
     options = ("--reranker=mine_crash:rank", "--reranker=first_stage", "--invari-json=report.json")
     result = project.run(
-        workers, *options, "--invari-strict", "--junitxml=junit.xml", "test_mine.py", reranker=None
+        *workers, *options, "--invari-strict", "--junitxml=junit.xml", "test_mine.py", reranker=None
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=4 + 6, failed=4)
@@ -109,3 +113,13 @@ def test_a_crash_that_would_not_come_again_fails_the_subject_all_the_same(projec
     result = project.run("-n2", "-k", "loc", reranker="mine_crash:rank")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["FAIL*loc*mine_crash:rank*", "criteria: 0 passed, 2 failed, 0 undecided"])
+
+
+@pytest.mark.parametrize("name", ["loadfile", "loadscope"])
+def test_ordinary_tests_stay_together_as_the_distribution_says(project: Project, name: str) -> None:
+    project.write("conftest.py", WHERE)
+    test = "import pytest\n@pytest.mark.parametrize('n', range(6))\n"
+    project.write("test_mine.py", test + "def test_it(n): pass\n")
+    project.run("-n2", f"--dist={name}", "-k", "calls or test_it", "test_mine.py").assert_outcomes(passed=7)
+    files = [path.read_text() for path in project.path.glob("ran_*.txt")]
+    assert sum("test_mine.py" in text for text in files) == 1
