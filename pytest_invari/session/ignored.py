@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def refuse_without_suite(config: pytest.Config) -> None:
             f"without a suite, {' and '.join(ignored)} would be ignored: add --invari-suite=NAME "
             f"(--invari-list shows them); a default for every run is set by the ini key {key}"
         )
-    _watch(config, list(typed))
+    _watch(config, list(typed), is_gate="strict" in typed.values())
 
 
 def refuse_in_selfcheck(config: pytest.Config) -> None:
@@ -81,28 +82,60 @@ def refuse_without_selfcheck(config: pytest.Config) -> None:
 
 
 class _Watch:
-    """Tells at the end of the run that no test has used the fixture."""
+    """Tells at the end that no test has used the fixture; a gate that has measured nothing fails."""
 
-    def __init__(self, config: pytest.Config, switches: list[str]) -> None:
-        self._config, self._switches = config, switches
-        self._used_in_a_worker = False
+    def __init__(self, config: pytest.Config, switches: list[str], is_gate: bool) -> None:
+        self._config, self._switches, self._is_gate = config, switches, is_gate
+        self._assertions_before = _assertions_made()
+        self._by_workers: set[str] = set()
+        self._fails = False
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear it of a worker of pytest-xdist."""
-        self._used_in_a_worker |= STUDIES_ARE_USED in getattr(node, "workeroutput", {})
+        """Hear of a worker of pytest-xdist what its tests have used."""
+        self._by_workers |= {STUDIES_ARE_USED, _ASSERTIONS} & getattr(node, "workeroutput", {}).keys()
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let a worker tell its controller; fail a run that would be a success."""
+        if hasattr(self._config, "workeroutput"):
+            if self._has_asserted:
+                self._config.workeroutput[_ASSERTIONS] = True
+        elif self._is_gate and not (self._is_used or self._has_asserted or runs_nothing(self._config)):
+            self._fails = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+            if self._fails:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say it in one line."""
-        is_used = self._used_in_a_worker or self._config.pluginmanager.has_plugin(STUDIES_ARE_USED)
-        if not is_used and not runs_nothing(self._config):
-            terminalreporter.write_line(
-                f"invari: {' and '.join(self._switches)} changed nothing: no suite was asked for, and no "
-                "test that ran uses the fixture invari",
-                yellow=True,
-            )
+        if self._is_used or runs_nothing(self._config):
+            return
+        nothing = "no suite was asked for, and no test that ran uses the fixture invari"
+        switches = [each for each in self._switches if not (self._fails and each == "--invari-strict")]
+        if switches:
+            said = f"invari: {' and '.join(switches)} changed nothing: {nothing}"
+            terminalreporter.write_line(said, yellow=True)
+        if self._fails:
+            said = f"invari: nothing was measured, which fails under --invari-strict: {nothing}"
+            terminalreporter.write_line(said, red=True)
+
+    @property
+    def _is_used(self) -> bool:
+        return STUDIES_ARE_USED in self._by_workers or self._config.pluginmanager.has_plugin(STUDIES_ARE_USED)
+
+    @property
+    def _has_asserted(self) -> bool:
+        return _ASSERTIONS in self._by_workers or _assertions_made() > self._assertions_before
 
 
-def _watch(config: pytest.Config, switches: list[str]) -> None:
+_ASSERTIONS = "invari-assertions"
+
+
+def _assertions_made() -> int:
+    """How often this process has asserted an invariance; the module is not imported for this."""
+    module = sys.modules.get("pytest_invari.testing.invariance")
+    return 0 if module is None else module.assertions_made
+
+
+def _watch(config: pytest.Config, switches: list[str], is_gate: bool = False) -> None:
     if switches:
-        config.pluginmanager.register(_Watch(config, switches), "invari-ignored")
+        config.pluginmanager.register(_Watch(config, switches, is_gate), "invari-ignored")

@@ -27,6 +27,9 @@ __all__ = ["OrderDependentError", "Surroundings", "assert_invariant", "assert_pe
 VIEWS = 8
 """Orders of each list, where nothing else is asked for."""
 
+assertions_made = 0
+"""How many this process has made, by which a gate knows that something was measured."""
+
 
 class OrderDependentError(AssertionError):
     """A reranker that ranks two orders of the same candidates differently, as its ``witness`` shows."""
@@ -95,7 +98,9 @@ def assert_invariant(
     surroundings: Surroundings,
 ) -> None:
     """As :func:`assert_permutation_invariant`, in the given surroundings."""
+    global assertions_made
     __tracebackhide__ = True
+    assertions_made += 1
     with WithoutInternals():
         taken = [task for task in tasks.tasks if len(task.candidates) > 1]
         if not taken:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+# A run in this process would import it anew, and the package hold the function of an earlier one.
+from pytest_invari.testing import invariance
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
 
 
+LOADED = (invariance,)
 HEAVY = {"numpy", "torch", "transformers", "pandas", "scipy", "pyarrow", "tabulate", "tqdm"}
 SHOW_MODULES = """
 import sys
@@ -171,9 +175,9 @@ def test_what_only_the_fixture_heeds_is_told_at_the_end_where_no_test_uses_it(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.write("test_mine.py", "def test_it(): pass\ndef test_used(invari): pass\n")
-    names = " and ".join(option.partition("=")[0] for option in HEEDED)
+    names = " and ".join(option.partition("=")[0] for option in HEEDED[1:])
     line = f"invari: {names} changed nothing: no suite was asked for, and no test that ran uses the fixture*"
-    unused = project.pytest(*HEEDED, *workers, "-k", "test_it")
+    unused = project.pytest(*HEEDED[1:], *workers, "-k", "test_it")
     assert unused.ret == pytest.ExitCode.OK
     unused.stdout.fnmatch_lines([line])
     used = project.pytest(*HEEDED, *workers)
@@ -181,6 +185,38 @@ def test_what_only_the_fixture_heeds_is_told_at_the_end_where_no_test_uses_it(
     used.stdout.no_fnmatch_line("invari: *changed nothing*")
     project.pytest(*HEEDED, "--collect-only").stdout.no_fnmatch_line("invari: *changed nothing*")
     assert not (project.path / "kept").exists()
+
+
+INVARIANT = """
+from pytest_invari import Candidate, Context, Task, assert_permutation_invariant
+
+def test_stays():
+    films = (Candidate("a", "Alien"), Candidate("b", "Heat"))
+    assert_permutation_invariant(lambda context, texts: [text == "Heat" for text in texts],
+                                 [Task("q1", Context("space"), films)])
+"""
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
+def test_a_gate_in_which_nothing_was_measured_fails(project: Project, workers: tuple[str, ...]) -> None:
+    project.write("test_mine.py", "def test_it(): pass\ndef test_used(invari): pass\n" + INVARIANT)
+    result = project.pytest("--invari-strict", *workers, "-k", "test_it")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["invari: nothing was measured, which fails under --invari-strict: no suite*"]
+    )
+    result.stdout.no_fnmatch_line("*changed nothing*")
+    for measured in ("test_used", "test_stays"):
+        assert project.pytest("--invari-strict", *workers, "-k", measured).ret == 0
+
+
+def test_a_gate_that_selects_no_test_at_all_fails(project: Project) -> None:
+    project.write("test_mine.py", "def test_it(): pass\n")
+    assert project.pytest("--invari-strict", "-k", "nothing").ret == pytest.ExitCode.TESTS_FAILED
+    # As a default it is no attempt to pass the gate.
+    project.write("pytest.ini", "[pytest]\ninvari_strict = true\naddopts = --invari-strict\n")
+    assert project.pytest().ret == 0
 
 
 def test_simulations_without_a_selfcheck_are_refused(project: Project) -> None:
