@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -17,8 +18,10 @@ from pathlib import Path
 import pytest
 
 from pytest_invari.criteria.suite import read_suite
+from pytest_invari.criteria.suite_keys import SUITE
 from pytest_invari.records.jsonl import read_rankings, write_rankings
 from pytest_invari.rerankers.language_model.prompts import read_template
+from pytest_invari.testing.studies import Studies
 from tests.bridges.conftest import save_cross_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -253,3 +256,19 @@ def test_packaged_suite_and_prompts_read() -> None:
         read_suite(path)
     for path in (ROOT / "rerankers" / "language_model" / "prompts").glob("*.toml"):
         assert read_template(path.stem) == read_template(str(path))
+
+
+def test_own_tests_has_every_parameter_of_a_study_with_its_default() -> None:
+    page = (ROOT / "docs" / "own-tests.md").read_text(encoding="utf-8")
+    section = page.partition("### Parameters of a study")[2]
+    rows = dict(re.findall(r"^\| (`\w+`.*?) \| (.*?) \|", section, re.MULTILINE))
+    listed = {name: default for names, default in rows.items() for name in re.findall(r"`(\w+)`", names)}
+    parameters = dict(list(inspect.signature(Studies.study).parameters.items())[1:])
+    assert list(listed) == list(parameters)
+    suite = {key.name: key.default for key in SUITE}
+    for name, parameter in parameters.items():
+        default = suite[name] if name in suite and parameter.default is None else parameter.default
+        if default is inspect.Parameter.empty:
+            assert listed[name] == "needed"
+        elif default is not None:
+            assert listed[name].strip("`").strip('"') == str(default)
