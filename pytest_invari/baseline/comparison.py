@@ -12,11 +12,12 @@ from pytest_invari.baseline.outcomes import ROUNDING, Comparison, classify
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.measure.measured import Measured, Pooled
 from pytest_invari.metrics.arrays import PerQuery
-from pytest_invari.statistics import PooledCounts
+from pytest_invari.statistics import PooledCounts, queries_needed
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
     from pytest_invari.metrics.arrays import Floats
+    from pytest_invari.metrics.catalog import Direction
     from pytest_invari.statistics import Interval
 
 __all__ = ["compare", "values_of"]
@@ -51,7 +52,9 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
     base = _aligned(entry, measured, now)
     interval = measured.difference_from(base, name)
     before_mean, now_mean = _means(now, base)
-    outcome = classify(interval.low, interval.high, change.margin, change.criterion.metric.direction)
+    direction = change.criterion.metric.direction
+    outcome = classify(interval.low, interval.high, change.margin, direction)
+    needed = _queries_needed(interval, change.margin, direction) if outcome == "undecided" else None
     reason = _why_undecided(interval, suite.min_queries, suite.max_undefined, measured.excused(name))
     if interval.n == 0:
         outcome, reason = "missing", "nothing to compare: no query has a value in both"
@@ -59,6 +62,7 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
         outcome, reason = "same", "no query's value has changed"
     elif reason:
         outcome = "undecided"
+        needed = max(suite.min_queries, needed or 0) if interval.n < suite.min_queries else None
     return Comparison(
         outcome,
         interval.estimate,
@@ -69,7 +73,22 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
         before_mean,
         now_mean,
         reason,
+        needed if outcome == "undecided" else None,
     )
+
+
+def _queries_needed(interval: Interval, margin: float, direction: Direction) -> int | None:
+    """How many queries would decide if the estimate is the truth, for the outcome that needs the fewest."""
+    sign = 1 if direction == "lower" else -1
+    worsening = sign * interval.estimate
+    bounds = [margin] if worsening > margin else []
+    if margin and abs(worsening) <= margin:
+        # "same" has to clear both sides of the margin, and the nearer one is the harder.
+        bounds.append(math.copysign(margin, worsening))
+    if worsening < 0:
+        bounds.append(0.0)
+    needed = [queries_needed(interval, sign * bound) for bound in bounds]
+    return min((each for each in needed if each is not None), default=None)
 
 
 def _why_undecided(interval: Interval, min_queries: int, max_undefined: float, excused: int) -> str:

@@ -66,6 +66,7 @@ def _properties(change: Change, comparison: Comparison) -> dict[str, object]:
         "outcome": comparison.outcome,
         "margin": change.margin,
         "n": comparison.n,
+        "n_needed": comparison.n_needed,
         "reason": comparison.reason or None,
     }
     if comparison.n:

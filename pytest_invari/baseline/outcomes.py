@@ -6,14 +6,23 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.reports.results import COSTS
+from pytest_invari.reports.results import COSTS, what_would_decide
 from pytest_invari.reports.text import figure, harmless, number
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
     from pytest_invari.metrics.catalog import Direction
 
-__all__ = ["FAILING", "ROUNDING", "Comparison", "Outcome", "classify", "describe_change", "missing"]
+__all__ = [
+    "FAILING",
+    "ROUNDING",
+    "Comparison",
+    "Outcome",
+    "classify",
+    "describe_change",
+    "missing",
+    "remarks",
+]
 
 Outcome = Literal["improved", "same", "regressed", "undecided", "missing"]
 
@@ -28,7 +37,8 @@ class Comparison:
     """What became of one metric: new minus stored, over the queries with a value in both.
 
     ``before`` and ``now`` are the metric over these queries. ``missing`` is the outcome where there is
-    nothing to compare; the ``reason`` then says why.
+    nothing to compare; the ``reason`` then says why. ``n_needed`` estimates the number of queries that would
+    decide what is undecided.
     """
 
     outcome: Outcome
@@ -40,6 +50,7 @@ class Comparison:
     before: float = math.nan
     now: float = math.nan
     reason: str = ""
+    n_needed: int | None = None
 
 
 def missing(reason: str) -> Comparison:
@@ -78,4 +89,14 @@ def describe_change(change: Change, comparison: Comparison) -> str:
         parts = [f"{shown}: {metric.name} was {before} and is {now} ({metric.direction} is better)"]
         if change.margin:
             parts.append(f"up to {change.margin:g} worse is no regression")
-    return harmless("; ".join(filter(None, [*parts, comparison.reason])))
+    return harmless("; ".join(filter(None, [*parts, *remarks(change, comparison)])))
+
+
+def remarks(change: Change, comparison: Comparison) -> list[str]:
+    """The reason, and how many queries would decide, in the words that criteria have for it."""
+    said = [comparison.reason] if comparison.reason else []
+    if comparison.outcome == "undecided" and not math.isnan(comparison.difference):
+        said += what_would_decide(
+            comparison.n_needed, comparison.reason, bool(comparison.undefined), change.suite.min_queries
+        )
+    return said

@@ -39,6 +39,7 @@ __all__ = [
     "summarise",
     "table_metrics",
     "verdict_line",
+    "what_would_decide",
     "why_failed",
     "why_nothing",
     "witness_costs",
@@ -206,11 +207,10 @@ def _wording(
         counted = any(metric.family in COSTS for metric in criterion.metrics)
         shown = figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
     remarks = [judgement.reason] if judgement.reason else []
-    # That the least number of queries is wanted has been said by the reason.
-    if judgement.n_needed is not None and judgement.n_needed != min_queries:
-        remarks.append(_queries_to_decide(judgement.n_needed, bool(judgement.undefined)))
-    elif judgement.verdict == "undecided" and judgement.is_measured and not judgement.reason:
-        remarks.append("the figure lies on the bound, so more queries may not decide")
+    if judgement.verdict == "undecided" and judgement.is_measured:
+        remarks += what_would_decide(
+            judgement.n_needed, judgement.reason, bool(judgement.undefined), min_queries
+        )
     distance = abs(judgement.bound)
     if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
         remarks.append(
@@ -220,12 +220,21 @@ def _wording(
     return Wording(shown, criterion.demand(k, baseline), tuple(remarks))
 
 
-def _queries_to_decide(needed: int, has_undefined: bool) -> str:
-    """How many queries would decide; of a number that no data set has, only the size is told."""
+def what_would_decide(needed: int | None, reason: str, has_undefined: bool, min_queries: int) -> list[str]:
+    """How many queries would decide what is undecided; nothing where the *reason* leaves nothing to say.
+
+    Of a number that no data set has, only the size is told.
+    """
+    if needed is None:
+        on_bound = "the figure, or nearly every query, lies on the bound, so more queries may not decide"
+        return [] if reason else [on_bound]
+    # That the least number of queries is wanted has been said by the reason.
+    if needed == min_queries:
+        return []
     queries = "queries with a value" if has_undefined else "queries"
     if needed > MOST_QUERIES:
-        return f"more than {MOST_QUERIES:,} {queries} would be needed to decide"
-    return f"about {needed:,} {queries} would decide"
+        return [f"more than {MOST_QUERIES:,} {queries} would be needed to decide"]
+    return [f"about {needed:,} {queries} would decide"]
 
 
 def summarise(

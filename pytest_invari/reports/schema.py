@@ -298,6 +298,7 @@ def _change() -> Schema:
             "before": (NUMBER_OR_NULL, "the stored metric over these queries"),
             "now": (NUMBER_OR_NULL, "the new one"),
             "reason": (TEXT, "why, where the interval alone does not say it; else empty"),
+            "n_needed": (COUNT_OR_NULL, "queries that would decide, by estimate"),
             "text": (TEXT, "all of it in one line, as the terminal shows it"),
         }
     )

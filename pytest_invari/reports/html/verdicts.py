@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_invari import __version__
+from pytest_invari.baseline.outcomes import remarks
 from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.results import COSTS, Result, wording
 from pytest_invari.reports.rows import grouped_left_out, outcome_line, verdict_counts
@@ -114,8 +115,7 @@ def _change(result: ChangeResult) -> Row:
         shown = figure(comparison.difference, comparison.low, comparison.high, comparison.n, counted=counted)
         before, now = (number(each, counted=counted) for each in (comparison.before, comparison.now))
         reasons.append(f"{metric.name} was {before} and is {now}; {metric.direction} is better")
-    if comparison.reason:
-        reasons.append(harmless(comparison.reason))
+    reasons += map(harmless, remarks(change, comparison))
     margin = f"up to {change.margin:g} worse is no regression" if change.margin else "must not be worse"
     outcome = comparison.outcome
     return Row(outcome, _KINDS[outcome], printable(change.id), shown, margin, reasons)
