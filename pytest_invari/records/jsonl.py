@@ -64,11 +64,12 @@ class Line:
 
 
 def write_rankings(path: Path, observations: Iterable[Observation]) -> None:
-    """Write observations in this order, whole or not at all.
+    """Write observations in this order, whole or not at all; a file of rankings at *path* is replaced.
 
     Raises:
-        InvariError: a folder that cannot be written to, or a score that is not a finite number.
+        InvariError: another file is there, the folder cannot be written to, or a score is no finite number.
     """
+    _require_replaceable(path)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as lines:
         for seen in observations:
             try:
@@ -99,6 +100,19 @@ def read_rankings(path: Path) -> list[Line]:
     if not found:
         raise InvariError(f"{path}: holds no rankings; each line is one view of one query")
     return list(found.values())
+
+
+def _require_replaceable(path: Path) -> None:
+    """Refuse to write over something else, such as the task file that was ranked."""
+    for _, content in _lines(path) if path.is_file() else ():
+        try:
+            _observation(_object(content, str(path)), str(path))
+        except InvariError:
+            raise InvariError(
+                f"{path}: holds something else than rankings, and would be replaced; name another file, or "
+                "remove this one"
+            ) from None
+        return
 
 
 def _row(seen: Observation) -> dict[str, Any]:

@@ -222,6 +222,23 @@ def test_records_go_out_and_come_back_and_are_judged_alike(project: Project) -> 
         assert (project.path / "again.jsonl").read_bytes() == out.read_bytes()
 
 
+def test_an_export_replaces_rankings_and_nothing_else(project: Project) -> None:
+    project.laboratory().measure(BIASED, project.plan())
+    out = project.path / "out.jsonl"
+    for there in (b"", b"\n"):
+        out.write_bytes(there)
+        export_rankings(project.records, out)
+    export_rankings(project.records, out)
+    [tasks] = project.records.glob("*/tasks.parquet")
+    mine = project.path / "mine.jsonl"
+    mine.write_text('{"query_id": "q", "candidates": [{"id": "a", "text": "A"}]}\n')
+    for file in (tasks, mine):
+        before = file.read_bytes()
+        with pytest.raises(InvariError, match="holds something else than rankings, and would be replaced"):
+            export_rankings(project.records, file)
+        assert file.read_bytes() == before
+
+
 def test_an_export_does_not_depend_on_how_the_records_came_about(project: Project, by_id: type[ById]) -> None:
     project.write_tasks(k=6)
     grown, whole = project.path / "grown", project.path / "whole"
