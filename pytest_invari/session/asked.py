@@ -28,6 +28,7 @@ from pytest_invari.session.hooks import (
 
 __all__ = [
     "asked_for",
+    "deselect_by_path",
     "expansion_of",
     "laboratory_of",
     "make_registry",
@@ -181,6 +182,18 @@ def _bare(argument: str) -> str:
     """Without the ``../`` that pytest's summary puts before an id outside of its root path."""
     head, _, rest = argument.partition("::")
     return f"{PurePosixPath(head).name}::{rest}"
+
+
+def deselect_by_path(config: pytest.Config, suites: list[Suite]) -> None:
+    """Let ``--deselect`` take the path of a suite, by which arguments name its items, for the name in ids."""
+    names = {suite.path.resolve(): suite.name for suite in suites}
+
+    def as_id(prefix: str) -> str:
+        path, _, rest = prefix.partition("::")
+        name = names.get(Path(path).resolve()) if _is_suite_file(prefix) else None
+        return prefix if name is None else f"{name}::{rest}"
+
+    config.option.deselect = [as_id(prefix) for prefix in config.getoption("deselect") or ()]
 
 
 def replace_default_paths(config: pytest.Config) -> None:

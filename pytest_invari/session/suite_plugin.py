@@ -29,6 +29,7 @@ from pytest_invari.reports.text import harmless, printable
 from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.session.asked import (
     asked_for,
+    deselect_by_path,
     expansion_of,
     laboratory_of,
     make_registry,
@@ -60,6 +61,7 @@ def start(config: pytest.Config) -> bool:
         if not suites:
             return False
         replace_default_paths(config)
+        deselect_by_path(config, suites)
         registry = make_registry(config)
         expansion = expansion_of(config, suites, ids, settings, registry)
         bench = Bench(

@@ -60,6 +60,18 @@ def test_deselect_takes_an_id(project: Project) -> None:
     assert project.ids(*ASKED, "--deselect", IDS[0]) == IDS[1:]
 
 
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.xdist)])
+def test_deselect_takes_the_path_of_a_suite_as_arguments_do(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    paths = ("small.invari.toml", str(project.path / "small.invari.toml"))
+    deselected = [f"--deselect={path}::{name}" for path, name in zip(paths, ("loc[", "gpi"), strict=True)]
+    project.run(*deselected, *workers).assert_outcomes(passed=2, deselected=0 if workers else 2)
+    project.write("test_mine.py", "def test_it(): pass")
+    both = ("test_mine.py", f"--deselect={paths[0]}", *workers)
+    project.run(*both).assert_outcomes(passed=1, deselected=0 if workers else 4)
+
+
 def test_everything_deselected_is_not_a_success(project: Project) -> None:
     assert project.run("-k", "nothing_of_this_name").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
