@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.criterion import Comparison
+    from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
 
-__all__ = ["why_no_bound", "why_no_distance"]
+__all__ = ["why_no_bound", "why_no_bound_of", "why_no_distance"]
 
 
 def why_no_bound(comparison: Comparison, value: float | str, metric: Metric) -> str:
@@ -25,6 +26,18 @@ def why_no_bound(comparison: Comparison, value: float | str, metric: Metric) -> 
     if value == (metric.low if comparison == "at_least" else metric.high):
         return f"{comparison} = {value:g} demands nothing: {_range(metric)}"
     return ""
+
+
+def why_no_bound_of(plan: Plan, comparison: Comparison, value: float | str, metric: Metric) -> str:
+    """Why every query of *plan* meets a bound that makes sense elsewhere; empty if some may not."""
+    # Views that may be dropped leave fewer of them, and more possible.
+    if comparison != "at_least" or isinstance(value, str) or plan.on_failure == "drop":
+        return ""
+    least = metric.least(plan.views)
+    if value > least:
+        return ""
+    range_of = f"of {plan.views} views {metric.name} lies between {least:.4g} and {metric.high:g}"
+    return f"{comparison} = {value:g} demands nothing: {range_of}"
 
 
 def why_no_distance(key: str, value: float, metric: Metric) -> str:

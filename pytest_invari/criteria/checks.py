@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria.criterion import BASELINE, Criterion
+from pytest_invari.criteria.bounds import why_no_bound_of
+from pytest_invari.criteria.criterion import BASELINE, Criterion, MetricCriterion
 from pytest_invari.criteria.suite import Profile, Suite
 from pytest_invari.errors import InvariError
 from pytest_invari.lookup.registry import RerankerSpec
@@ -116,8 +117,8 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
 
     Raises:
         InvariError: two suites or subjects share an id; a reported metric, or a criterion that is not left
-            out, looks at a longer top than the lists have; a criterion names a baseline that is not set; or
-            nothing is left to check.
+            out, looks at a longer top than the lists have or has a bound that so many views always keep to; a
+            criterion names a baseline that is not set; or nothing is left to check.
     """
     checks: dict[str, Check] = {}
     left_out: list[LeftOut] = []
@@ -277,6 +278,10 @@ def _complete(check: Check, settings: Settings) -> Check:
         if settings.k:
             raise InvariError(f"--invari-k={k}: {where}; give at least {top}")
         raise InvariError(f"{where}, but profile {check.profile.name!r} has lists of {k}")
+    if isinstance(criterion, MetricCriterion) and (
+        why_not := why_no_bound_of(check.plan, criterion.comparison, criterion.value, criterion.metric)
+    ):
+        raise InvariError(f"{criterion.place}: criterion {criterion.name!r}: {why_not}")
     if not criterion.is_relative:
         return check
     name = criterion.baseline

@@ -329,11 +329,8 @@ class Measured:
 
     def _range(self, name: str) -> tuple[float, float]:
         metric = metrics.parse_metric(name)
-        if metric.family != "loc":
-            return metric.low, metric.high
-        # M rankings cannot all be each other's reverse.
         fewest = min((block.ranks.shape[1] for block in self.blocks), default=2)
-        return -1 / max(1, fewest - 1), metric.high
+        return metric.least(fewest), metric.high
 
     def _resamples(self, count: int) -> statistics.Resamples:
         if self.plan.interval == "percentile":

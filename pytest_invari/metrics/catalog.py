@@ -77,6 +77,11 @@ class Metric:
             return self.family
         return f"{self.family}@{'k' if self.k is None else self.k}"
 
+    def least(self, views: int) -> float:
+        """The least value of a query with this many views: ``low``, or what they leave possible of it."""
+        # M rankings cannot all be each other's reverse.
+        return -1 / max(1, views - 1) if self.family == "loc" else self.low
+
     @property
     def top(self) -> int | None:
         """How many places of a ranking it looks at; None where that is all of them."""

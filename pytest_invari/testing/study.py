@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.bounds import why_no_bound, why_no_distance
+from pytest_invari.criteria.bounds import why_no_bound, why_no_bound_of, why_no_distance
 from pytest_invari.criteria.checks import dataset_label
 from pytest_invari.criteria.criterion import Comparison, Judgement, MetricCriterion, Place, judge
 from pytest_invari.errors import InvariError, counted
@@ -253,6 +253,7 @@ class Study:
             raise InvariError(f"{metric}: the bound must be a number, not {shortened(value)}")
         if comparison == "at_least" or comparison == "at_most":
             why_not = why_no_bound(comparison, value, known)
+            why_not = why_not or why_no_bound_of(self.plan, comparison, value, known)
         elif value < 0:
             why_not = f"a difference of {value!r} asked for; it must not be negative"
         else:

@@ -369,3 +369,19 @@ def test_an_unknown_baseline_is_refused_though_no_criterion_compares_with_it(pro
             result.stderr.fnmatch_lines(
                 ["ERROR: *alone.invari.toml:3: [[]suite[]]: baseline: unknown reranker 'nothing'.* Known: *"]
             )
+
+
+def test_a_bound_that_so_many_views_always_keep_to_is_refused(project: Project) -> None:
+    path = project.write_suite("low", loc="at_least = -0.3")
+    result = project.pytest("low.invari.toml", "--reranker=first_stage")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: low.invari.toml:7: criterion 'loc': at_least = -0.3 demands nothing: of 5 views loc lies "
+            "between -0.25 and 1"
+        ]
+    )
+    # Of three views the least is -0.5, and where views are dropped so few may be left.
+    assert project.pytest("low.invari.toml", "--reranker=first_stage", "--invari-views=3").ret == 0
+    path.write_text(path.read_text().replace("[profile", 'on_failure = "drop"\n[profile'), encoding="utf-8")
+    assert project.pytest("low.invari.toml", "--reranker=first_stage").ret == 0

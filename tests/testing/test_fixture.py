@@ -289,6 +289,7 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
                 ),
                 (lambda invari: study(invari).assert_at_least("loc", 1.9), "loc: at_least = 1.9 cannot be"),
                 (lambda invari: study(invari).assert_at_least("loc", -1), "at_least = -1 demands nothing"),
+                (lambda invari: study(invari).assert_at_least("loc", -0.5), "-0.5 demands nothing: of"),
                 (lambda invari: study(invari).assert_at_most("loc", 1), "at_most = 1 demands nothing"),
                 (
                     lambda invari: study(invari).assert_not_worse_than(study(invari), "loc", margin=2),
@@ -321,7 +322,7 @@ def test_mistakes_are_told_at_the_line_of_the_test(own: Own) -> None:
             study(invari).assert_at_least("lok", 1)
         """
     )
-    result.assert_outcomes(passed=25, failed=1)
+    result.assert_outcomes(passed=26, failed=1)
     result.stdout.re_match_lines([r">       study\(invari\).assert_at_least\(\"lok\", 1\)"])
     assert "pytest_invari/" not in result.stdout.str()
 
