@@ -333,12 +333,13 @@ def test_a_command_that_shows_something_judges_nothing(project: Project, options
     project.write("mine_loud.py", loud)
     fixtures = "import pytest\n\n@pytest.fixture\ndef films():\n    'A list of films.'\n"
     project.write("tests/test_mine.py", fixtures + "def test_mine(films): pass\n")
-    project.write("r.json", "an earlier report")
+    earlier = '{\n  "format": "invari-report/1"\n}\n'
+    project.write("r.json", earlier)
     result = project.pytest(*options, "--invari-reranker=mine_loud:Loud")
     assert result.ret == 0
     for word in ("*= invari =*", "*UNJUDGED*", "*FAILED*", "*failed*", "*ERROR*"):
         result.stdout.no_fnmatch_line(word)
-    assert (project.path / "r.json").read_text() == "an earlier report"
+    assert (project.path / "r.json").read_text() == earlier
     assert not (project.path / "loaded").exists()
     if options[0].startswith("--fixtures") and len(options) == 1:
         result.stdout.fnmatch_lines(["*A list of films.*"])
