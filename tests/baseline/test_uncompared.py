@@ -99,3 +99,18 @@ def test_a_new_baseline_drops_what_the_suite_asks_for_no_more(gated: Gated) -> N
     result = gated.run("--invari-save=mine.json", "-k", "calls")
     result.stdout.fnmatch_lines(["saved: * in mine.json; 1 that the suite asks for no more dropped"])
     assert before - set(gated.content()["entries"]) == {f"small::gpi{SUBJECT}"}
+
+
+def test_comparisons_may_be_left_out_at_a_desk(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    gated.make_noise(0.0)
+    gated.save()
+    gated.project.write("pytest.ini", "[pytest]\ninvari_strict = true\ninvari_compare = mine.json\n")
+    result = gated.run("-k", "not baseline")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["invari: this selection leaves out the comparisons of 1 subject, which you*"]
+    )
+    monkeypatch.setenv("CI", "1")
+    assert gated.run("-k", "not baseline").ret == FAILED
