@@ -176,15 +176,19 @@ def guard_mean(distribution: Distribution, values: Floats, low: float, high: flo
     """Guard the mean of *values* (n,) between *low* and *high*, nearly all of which may be the same.
 
     These are on an end of the range, such as no miss in 30 queries, or within it, such as no effect in either
-    direction. Fewer than five values tell nothing. An infinite range has no guard: nothing limits what a rare
-    query costs.
+    direction. Fewer than five values are held against both ends of the range. An infinite range has no guard,
+    since nothing limits what a rare query costs.
     """
     if not math.isfinite(high - low):
         return distribution
     equal, count = _EQUAL * (high - low), len(values)
     if count < _ENOUGH:
-        anywhere = RareShare(low, high - low, count, count), RareShare(high, low - high, count, count)
-        return _guarded(distribution, *anywhere)
+        off_low, off_high = values[values > low + equal], values[values < high - equal]
+        return _guarded(
+            distribution,
+            _far_side(low, high, off_low, equal, count),
+            _far_side(high, low, off_high, equal, count),
+        )
     # What more than half of the values are is their median.
     anchor = float(np.sort(values)[count // 2])
     rises, falls = values[values > anchor + equal], values[values < anchor - equal]

@@ -87,6 +87,11 @@ def test_few_queries_that_all_differ_may_lie_anywhere() -> None:
     assert mean_of([0.4, 0.6]).low == 0.0
 
 
+def test_few_queries_on_an_end_of_the_range_leave_the_share_that_could_hide() -> None:
+    assert mean_of([0.0] * 3).low == 0.0
+    assert mean_of([0.0] * 3).high == pytest.approx(1 - 0.025 ** (1 / 3))
+
+
 @pytest.mark.parametrize("anchor", [0.0, 0.3, -0.9])
 def test_queries_that_all_have_a_value_within_the_range_may_differ_either_way(anchor: float) -> None:
     hidden = 1 - 0.025 ** (1 / 40)
