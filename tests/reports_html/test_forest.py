@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from pytest_invari.reports.html.canvas import drawing
+from pytest_invari.reports.html.canvas import WIDTH, drawing
 from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
 
 
@@ -43,6 +45,31 @@ def test_a_long_panel_has_its_scale_at_both_ends(count: int, times: int) -> None
 def test_a_scale_has_whole_numbers_of_its_own() -> None:
     words = drawn_words(Panel("seconds", "lower is better", [Row("films", "a", 2e-5, 1e-5, 3e-5, 30)]))
     assert {"1e-05", "2e-05", "3e-05"} <= set(words)
+
+
+# Of the font that measures; digits are wide in it.
+_LETTER = 6.4
+_NUMBER = re.compile(r'<text x="([\d.]+)"[^>]*font-size="10" text-anchor="(\w+)"[^>]*>([^<]*)</text>')
+
+
+@given(st.floats(-1, 1), st.floats(1e-9, 2), st.integers(-6, 6))
+@example(1.0, 0.249, -4)
+@settings(max_examples=40, deadline=None)
+def test_the_numbers_of_a_scale_stand_within_the_picture_and_apart(
+    low: float, length: float, power: int
+) -> None:
+    low, high = low * 10**power, (low + length) * 10**power
+    with drawing():
+        svg = draw_panel(Panel("seconds", "", [Row("films", "a", low, low, high, 30)]), "one").svg
+    ends = []
+    for x, anchor, text in _NUMBER.findall(svg):
+        width = _LETTER * len(text)
+        left = float(x) - width * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        ends += [left, left + width]
+    assert ends
+    assert ends == sorted(ends)
+    assert ends[0] >= 0
+    assert ends[-1] <= WIDTH
 
 
 def test_what_is_undefined_says_why_in_the_picture_and_in_the_table() -> None:

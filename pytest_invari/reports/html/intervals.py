@@ -23,6 +23,9 @@ _LABEL_LENGTH = 26
 # More rows than this have the scale above them as well.
 _LONG = 8
 _DIGITS = 3
+# A number of the scale that is longer than this leaves room for few; one that stands nearer to an end of the
+# scale than this share of it would not fit into the margin.
+_SHORT, _END = 6, 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,6 @@ class Panel:
 def draw_panel(panel: Panel, name: str) -> Picture:
     """One panel, with its rows below each other; *name* is unique in the page."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     plot = len(_groups(panel.rows)) * _HEADING + sum(row.height for row in panel.rows)
     is_long = len(panel.rows) > _LONG
@@ -95,10 +97,7 @@ def draw_panel(panel: Panel, name: str) -> Picture:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.tick_params(color=FAINT, top=is_long, labeltop=is_long)
-    whole = all(number == round(number) for row in panel.rows for number in row.numbers)
-    # Matplotlib would take a power of ten out of all numbers, and has no room here to write it.
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10), integer=whole))
+    _draw_scale(axes, all(number == round(number) for row in panel.rows for number in row.numbers))
     top = 0.0
     for group, rows in _groups(panel.rows).items():
         _words(axes, 0, top + _HEADING / 2, short(group, 46), weight="bold")
@@ -133,6 +132,26 @@ def _scale(rows: Sequence[Row]) -> tuple[float, float]:
     low, high = min(numbers), max(numbers)
     margin = 0.04 * (high - low) or 0.05 * abs(high) or 0.5
     return low - margin, high + margin
+
+
+def _draw_scale(axes: Any, whole: bool) -> None:
+    """Numbers along the scale, fewer where they are long; those at its ends stand within the picture."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = axes.get_xlim()
+    for most in (5, 3):
+        locator = MaxNLocator(most, steps=(1, 2, 2.5, 5, 10), integer=whole)
+        ticks = [float(tick) + 0.0 for tick in locator.tick_values(low, high) if low <= tick <= high]
+        # Matplotlib would take a power of ten out of all numbers, and has no room here to write it.
+        labels = [f"{tick:g}" for tick in ticks]
+        if max(map(len, labels), default=0) <= _SHORT:
+            break
+    axes.set_xticks(ticks, labels)
+    for value, tick in zip(ticks, axes.xaxis.get_major_ticks(), strict=True):
+        share = (value - low) / (high - low)
+        aligned = "left" if share < _END else "right" if share > 1 - _END else "center"
+        for label in (tick.label1, tick.label2):
+            label.set_horizontalalignment(aligned)
 
 
 def _draw_row(axes: Any, row: Row, top: float, counted: bool) -> None:
