@@ -252,7 +252,7 @@ def figures(path: Path) -> dict[tuple[str, str], Any]:
 
 
 def test_main_job_end_to_end_and_replayed(pytester: pytest.Pytester) -> None:
-    small = ("--invari-queries=3", "--invari-k=6", "--invari-views=2", "--invari-no-audit")
+    small = ("--invari-queries=2", "--invari-k=6", "--invari-views=2", "--invari-no-audit")
     main = ("--invari-suite=recsys26", "--reranker=sgs", *small, "-p", "no:cacheprovider")
     serial = pytester.runpytest_subprocess(*main, "--invari-records=kept", "--invari-json=serial.json")
     assert serial.ret in (0, 1)
