@@ -29,6 +29,7 @@ TOUCHY = (
     "tests/plugin/test_outcomes.py",
     "tests/plugin/test_xdist.py",
     "tests/testing/test_fixture.py",
+    "tests/testing/test_study_assertions.py",
 )
 # What tests read reports with, and another plugin that reports.
 READERS = ("jsonschema", "markdown-it-py", "pytest-github-actions-annotate-failures")
