@@ -28,9 +28,10 @@ TOUCHY = (
     "tests/plugin/test_option_strict.py",
     "tests/plugin/test_outcomes.py",
     "tests/plugin/test_xdist.py",
-    "tests/testing/test_fixture.py",
     "tests/testing/test_study_assertions.py",
 )
+# Of these, more that workers have a part in.
+SHARED = ("tests/plugin/test_gate.py", "tests/testing/test_fixture.py")
 # What tests read reports with, and another plugin that reports.
 READERS = ("jsonschema", "markdown-it-py", "pytest-github-actions-annotate-failures")
 # No language model and no data set is installed here, and nothing is built in these environments.
@@ -68,9 +69,7 @@ def tests(session: nox.Session, pytest: str) -> None:
     session.run("python", "-I", "-c", IS_THE_WHEEL)
     session.run("pytest", "-q", "-m", f"{WITHOUT_MODELS} and not xdist", *wanted)
     session.install("-c", pinned, "pytest-xdist", *hosts)
-    session.run(
-        "pytest", "-q", "-n", "2", "-m", f"{WITHOUT_MODELS} and xdist", *wanted, "tests/plugin/test_gate.py"
-    )
+    session.run("pytest", "-q", "-n", "2", "-m", f"{WITHOUT_MODELS} and xdist", *wanted, *SHARED)
 
 
 def _dist(session: nox.Session) -> Path:
