@@ -138,8 +138,8 @@ option off. An option that may be repeated is a list in the ini file. `{ALIAS}` 
 {table(["option", "value", "ini key", "default", "meaning"], rows)}
 On the command line of a run without a suite, options that only suites heed are refused, since they would be
 ignored; ini keys and `addopts` are not. What the fixture `invari` heeds is taken: the options of the language
-model, `--invari-strict`, `--invari-records` and `--invari-replay`. `pytest --invari-list` has the names of
-suites, rerankers, data sets, metrics and kinds of criteria.
+model, `--invari-strict`, `--invari-records`, `--invari-replay` and `--invari-retry-failed`.
+`pytest --invari-list` has the names of suites, rerankers, data sets, metrics and kinds of criteria.
 
 ## Exit statuses
 
