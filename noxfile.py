@@ -19,19 +19,19 @@ nox.options.error_on_missing_interpreters = True
 ROOT = Path(__file__).parent
 # Of the two that pytest depends on, others' releases being the same on both sides.
 HOSTS = ("pytest", "pluggy")
-PLUGIN = ("tests/api", "tests/plugin", "tests/testing")
+PLUGIN = ("tests/api", "tests/session", "tests/criteria", "tests/suitefile", "tests/testing")
 # Of these, where pytest's own releases differ most: collection, outcomes, reports, and the gate.
 TOUCHY = (
     "tests/api",
-    "tests/plugin/test_collection.py",
-    "tests/plugin/test_junit.py",
-    "tests/plugin/test_option_strict.py",
-    "tests/plugin/test_outcomes.py",
-    "tests/plugin/test_xdist.py",
-    "tests/testing/test_study_assertions.py",
+    "tests/session/test_collection.py",
+    "tests/session/test_junit.py",
+    "tests/session/test_option_strict.py",
+    "tests/session/test_outcomes.py",
+    "tests/session/test_xdist.py",
+    "tests/session/fixture/test_study_assertions.py",
 )
 # Of these, more that workers have a part in.
-SHARED = ("tests/plugin/test_gate.py", "tests/testing/test_fixture.py")
+SHARED = ("tests/session/test_gate.py", "tests/session/fixture/test_fixture.py")
 # What tests read reports with, and another plugin that reports.
 READERS = ("jsonschema", "markdown-it-py", "pytest-github-actions-annotate-failures")
 # No language model and no data set is installed here, and nothing is built in these environments.

@@ -14,12 +14,7 @@ import numpy as np
 import scipy.stats
 from tabulate import tabulate
 
-from pytest_invari.statistics import (
-    bootstrap_mean,
-    bootstrap_spearman,
-    paper_resamples,
-    seeded_resamples,
-)
+from pytest_invari.statistics import bootstrap_mean, bootstrap_spearman, paper_resamples, seeded_resamples
 
 # The queries of P2's MovieLens blocks, and the metrics that one subject's table has.
 QUERIES, METRICS, CORRELATIONS = 1113, 12, 12

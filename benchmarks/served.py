@@ -19,12 +19,15 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from pytest_invari.data.taskfile import write_tasks
-from pytest_invari.data.tasks import Task, TaskSet
-from pytest_invari.lookup.registry import Build, ModelSettings, Registry, RerankerSpec
-from pytest_invari.measure.laboratory import Laboratory
-from pytest_invari.measure.plan import Plan
+from pytest_invari.measure.runner import Runner
+from pytest_invari.observation.plan import Plan
 from pytest_invari.protocol import Candidate, Context, Request, rank_all
+from pytest_invari.registry.build import Build
+from pytest_invari.registry.registry import Registry
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.settings import ModelSettings
+from pytest_invari.tasks.task import Task, TaskSet
+from pytest_invari.tasks.taskfile import write_tasks
 
 K = 10
 WAIT = 0.05
@@ -86,7 +89,7 @@ def measure(port: int, queries: int, views: int) -> None:
     """Rank so many views into records, and print the seconds and the growth of this process in MiB."""
     with tempfile.TemporaryDirectory() as name:
         write_tasks(Path(name) / "simulated.parquet", tasks(queries))
-        laboratory = Laboratory(Registry(), records=Path(name) / "records", show_progress=False)
+        laboratory = Runner(Registry(), records=Path(name) / "records", show_progress=False)
         spec = RerankerSpec.parse(f"http+tei://127.0.0.1:{port}?concurrency={PLACES}")
         plan = Plan(str(Path(name) / "simulated.parquet"), K, None, views)
         laboratory.check(spec, plan)

@@ -13,8 +13,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEAST_CONTROLLED", "UNTOUCHED_USERS", "controlled", "untouched", "with_a_positive"]
-
 LEAST_CONTROLLED = 4
 """The shortest controlled list: its half has room for a relevant head and a relevant tail item."""
 

@@ -32,8 +32,6 @@ from pytest_invari.errors import InvariError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["ItemCosine"]
-
 
 class ItemCosine:
     """Item-based cosine over the training part's positive ratings.

@@ -20,16 +20,15 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_invari.cache import atomic_file, cache_dir, file_hash
-from pytest_invari.data.tasks import Stratum, TaskSet
 from pytest_invari.datasets.recommendation import Preparation, cached_tasks, prepare_tasks
 from pytest_invari.datasets.split import Ratings
 from pytest_invari.datasets.titles import readable_title
 from pytest_invari.errors import InvariError
+from pytest_invari.tasks.task import Stratum, TaskSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DATA_VARIABLE", "folder", "load", "small"]
 
 DATA_VARIABLE = "INVARI_DATA"
 EXPECTED = (

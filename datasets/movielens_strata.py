@@ -5,10 +5,8 @@ How the lists are made is told in ``candidates``; contexts, splits and grades ar
 
 from __future__ import annotations
 
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.datasets import movielens
-
-__all__ = ["folder_controlled", "folder_untouched", "small_controlled", "small_untouched"]
+from pytest_invari.tasks.task import TaskSet
 
 
 def small_controlled(

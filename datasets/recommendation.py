@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_invari.cache import cache_dir, file_hash
-from pytest_invari.data.taskfile import read_tasks, write_tasks
-from pytest_invari.data.tasks import Stratum, Task, TaskSet
 from pytest_invari.datasets import candidates, first_stage, split
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, seeded_hash
-
-__all__ = ["Preparation", "cached_tasks", "prepare_tasks"]
+from pytest_invari.tasks.task import Stratum, Task, TaskSet
+from pytest_invari.tasks.taskfile import read_tasks, write_tasks
 
 # Users are scored in blocks of this size: for 200,000 users a block's scores take 100 MB.
 BLOCK = 64

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from pytest_invari.errors import InvariError
 
-__all__ = ["POSITIVE", "Ratings", "Split", "split_by_time"]
-
 POSITIVE = 4.0
 """The least rating that counts as liked."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["readable_title"]
-
 # The articles that MovieLens moves behind a title, in the languages that occur there.
 ARTICLES = (
     "The|A|An|L'|La|Le|Les|Un|Une|El|Los|Las|Una|Il|Lo|I|Gli|Der|Die|Das|Ein|Eine|De|Den|Det|En|Et|Ett|"

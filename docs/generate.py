@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from pytest_invari import hookspecs
-from pytest_invari.criteria import suite_keys
-from pytest_invari.criteria.keys import REQUIRED, Key, Several
 from pytest_invari.metrics import METRICS, Metric
-from pytest_invari.options import ALIAS, Settings, add_options
+from pytest_invari.session.options import ALIAS, add_options
+from pytest_invari.settings import Settings
+from pytest_invari.suitefile import keys as suite_keys
+from pytest_invari.suitefile.values import REQUIRED, Several, SuiteKey
 
 __all__ = ["COMMAND", "pages", "renew"]
 
@@ -234,7 +235,7 @@ def _sections() -> Iterator[str]:
         yield "".join([*rules, "\n"] if rules else [])
 
 
-def _kinds(key: Key) -> str:
+def _kinds(key: SuiteKey) -> str:
     """The kinds of criteria that have a key."""
     kinds = {code(kind): keys for kind, keys in suite_keys.CRITERION_KINDS.items()}
     kinds |= {"[a hook's](hooks.md)": suite_keys.OWN_KIND}
@@ -258,7 +259,7 @@ def _rules(section: str) -> Iterator[str]:
             yield f"{code(key)} does not go with {code(other)}."
 
 
-def _kind(key: Key) -> str:
+def _kind(key: SuiteKey) -> str:
     several = isinstance(key.kind, Several)
     one = key.kind.kind if isinstance(key.kind, Several) else key.kind
     said = next((words for of, words in WORDS.items() if isinstance(one, of)), "")
@@ -303,7 +304,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
     return low + (f" to below {schema['exclusiveMaximum']:g}" if "exclusiveMaximum" in schema else "")
 
 
-def _key_default(key: Key) -> str:
+def _key_default(key: SuiteKey) -> str:
     if key.default is REQUIRED:
         return "**needed**"
     return NOTHING if key.default in (None, "", (), {}) else code(_toml(key.default))
@@ -329,10 +330,12 @@ def _metric(metric: Metric) -> list[str]:
 
 # Hooks
 
+HOOKS = sorted(name for name in vars(hookspecs) if name.startswith("pytest_invari_"))
+
 
 def hooks() -> str:
     """The page of the hooks, from their docstrings."""
-    described = "\n".join(_hook(getattr(hookspecs, name)) for name in hookspecs.__all__)
+    described = "\n".join(_hook(getattr(hookspecs, name)) for name in HOOKS)
     return f"""# Hooks
 
 {_prose(inspect.getdoc(hookspecs) or "")}

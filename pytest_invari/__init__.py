@@ -10,7 +10,8 @@ assertions and warn that it is imported already; no module here relies on rewrit
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import Task, TaskSet
+    from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning
+    from pytest_invari.criteria.study import Study
     from pytest_invari.errors import InvariError
     from pytest_invari.metrics.custom import CustomMetric, RankedLists
     from pytest_invari.protocol import (
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
         Request,
         Reranker,
     )
+    from pytest_invari.session.fixture import Studies
+    from pytest_invari.tasks.task import Task, TaskSet
     from pytest_invari.testing.invariance import OrderDependentError, assert_permutation_invariant
-    from pytest_invari.testing.studies import Studies
-    from pytest_invari.testing.study import Study
-    from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning
 
     __version__: str
 
@@ -57,21 +57,21 @@ _MODULE_OF = {
     "Candidate": "pytest_invari.protocol",
     "Context": "pytest_invari.protocol",
     "Cost": "pytest_invari.protocol",
-    "CriterionNotMetError": "pytest_invari.testing.verdicts",
+    "CriterionNotMetError": "pytest_invari.criteria.outcomes",
     "CustomMetric": "pytest_invari.metrics.custom",
     "HistoryEntry": "pytest_invari.protocol",
     "InvariError": "pytest_invari.errors",
-    "InvariUndecidedWarning": "pytest_invari.testing.verdicts",
+    "InvariUndecidedWarning": "pytest_invari.criteria.outcomes",
     "OrderDependentError": "pytest_invari.testing.invariance",
     "RankedLists": "pytest_invari.metrics.custom",
     "Ranking": "pytest_invari.protocol",
     "RankingError": "pytest_invari.protocol",
     "Request": "pytest_invari.protocol",
     "Reranker": "pytest_invari.protocol",
-    "Studies": "pytest_invari.testing.studies",
-    "Study": "pytest_invari.testing.study",
-    "Task": "pytest_invari.data.tasks",
-    "TaskSet": "pytest_invari.data.tasks",
+    "Studies": "pytest_invari.session.fixture",
+    "Study": "pytest_invari.criteria.study",
+    "Task": "pytest_invari.tasks.task",
+    "TaskSet": "pytest_invari.tasks.task",
     "assert_permutation_invariant": "pytest_invari.testing.invariance",
 }
 

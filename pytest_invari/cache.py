@@ -11,8 +11,6 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError
 
-__all__ = ["CACHE_VARIABLE", "atomic_file", "cache_dir", "file_hash", "why_unwritable"]
-
 CACHE_VARIABLE = "INVARI_CACHE"
 
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "InvariError",
-    "InvariRecordsWarning",
-    "ServiceDownError",
-    "UnknownNameError",
-    "counted",
-    "unknown_name",
-]
-
 
 class InvariError(Exception):
     """A mistake in what the user asked for or supplied.

@@ -15,13 +15,6 @@ import pytest
 if TYPE_CHECKING:
     from pytest_invari.metrics.custom import CustomMetric
 
-__all__ = [
-    "pytest_invari_criteria",
-    "pytest_invari_metrics",
-    "pytest_invari_rerankers",
-    "pytest_invari_update_report",
-]
-
 
 def pytest_invari_rerankers(config: pytest.Config) -> Mapping[str, object]:  # type: ignore[empty-body]
     """Name rerankers for ``--reranker``; called once, before any suite is read.

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_invari import hookspecs
-from pytest_invari.options import add_alias, add_options
+from pytest_invari.session.options import add_alias, add_options
 
 if TYPE_CHECKING:
-    from pytest_invari.testing.studies import Studies
+    from pytest_invari.session.fixture import Studies
 
-__all__: list[str] = []
 
 # pytest's options that show something in place of running tests: fixtures, and what the cache holds.
 _INFORMATION = ("showfixtures", "show_fixtures_per_test", "cacheshow")
@@ -48,8 +47,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer ``--invari-list`` without a test session."""
     if not config.getoption("invari_list"):
         return None
-    from pytest_invari.lookup.listing import print_names
     from pytest_invari.session.hooks import use_own_metrics
+    from pytest_invari.session.listing import print_names
 
     use_own_metrics(config)
     print_names(config)
@@ -83,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _start(config: pytest.Config) -> None:
     from pytest_invari.session.hooks import use_own_metrics
-    from pytest_invari.session.ignored import (
+    from pytest_invari.session.unused_options import (
         refuse_in_selfcheck,
         refuse_without_selfcheck,
         refuse_without_suite,
@@ -99,7 +98,7 @@ def _start(config: pytest.Config) -> None:
     refuse_without_selfcheck(config)
     asks = config.getoption("invari_suite") or config.getini("invari_suite")
     if asks or any(_may_be_ours(argument) for argument in config.args):
-        from pytest_invari.session.suite_plugin import start
+        from pytest_invari.session.plugin import start
 
         if start(config):
             return
@@ -110,7 +109,7 @@ def _start(config: pytest.Config) -> None:
 def invari(pytestconfig: pytest.Config) -> Studies:
     """Build studies, as in invari.study(reranker, tasks, views), with assertions about their figures."""
     __tracebackhide__ = True
-    from pytest_invari.testing.studies import make_studies
+    from pytest_invari.session.fixture import make_studies
 
     return make_studies(pytestconfig)
 

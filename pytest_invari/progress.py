@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-__all__ = ["Bar", "bar", "preceded_by", "shown_on", "tick"]
-
 # On something that is not a terminal (a CI log) a line is written after this many seconds, not redrawn.
 SPARSE_SECONDS = 15.0
 # There, a step shorter than this leaves no line at all.

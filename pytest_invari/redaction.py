@@ -7,8 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 
-__all__ = ["HIDDEN", "SHORTEST_SECRET", "is_secret_name", "without_secrets"]
-
 HIDDEN = "(hidden)"
 
 SHORTEST_SECRET = 8

@@ -1,8 +1,8 @@
 """The JSON Schema of suite files, for editors: ``python -m pytest_invari.schema > invari.schema.json``.
 
 It is made of the declarations that the reader goes by, and says of a criterion's metric and bound what
-:mod:`pytest_invari.criteria.suite` checks. What JSON Schema cannot say is left to the reader: that a profile
-which is named exists, that names differ, that lists are as long as the top that a metric looks at.
+:mod:`pytest_invari.suitefile.reader` checks. What JSON Schema cannot say is left to the reader: that a
+profile which is named exists, that names differ, that lists are as long as the top that a metric looks at.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 
-from pytest_invari.criteria.keys import Key, Schema, table_schema
-from pytest_invari.criteria.suite_keys import (
+from pytest_invari.metrics import METRICS
+from pytest_invari.suitefile.keys import (
     COMPARISONS,
     CRITERION,
     CRITERION_KINDS,
@@ -29,9 +29,7 @@ from pytest_invari.criteria.suite_keys import (
     SECTIONS,
     SUITE,
 )
-from pytest_invari.metrics import METRICS
-
-__all__ = ["suite_schema", "suite_schema_text"]
+from pytest_invari.suitefile.values import Schema, SuiteKey, table_schema
 
 
 def suite_schema() -> Schema:
@@ -93,7 +91,7 @@ def _one_of(keys: Sequence[str]) -> Schema:
     return {"oneOf": [{"required": [key]} for key in keys]}
 
 
-def _only(keys: Sequence[Key]) -> Schema:
+def _only(keys: Sequence[SuiteKey]) -> Schema:
     """None of the keys of other kinds."""
     others = [key.name for key in CRITERION if key not in keys]
     return {"properties": dict.fromkeys(others, False)}

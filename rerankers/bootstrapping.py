@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_invari.members import calls_of
 from pytest_invari.protocol import Ranking, Request, Reranker
+from pytest_invari.protocol.capabilities import calls_of
 from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
-
-__all__ = ["Bootstrapping", "make"]
+    from pytest_invari.registry.build import Build
 
 
 def make(

@@ -9,28 +9,16 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.views import shuffled
-from pytest_invari.members import calls_of
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Ranking, RankingError, Request, rank_all, seeded_hash
-from pytest_invari.rerankers.wrapping import Wrapper, order_seed
+from pytest_invari.protocol.capabilities import calls_of
+from pytest_invari.protocol.seeding import shuffled
+from pytest_invari.protocol.wrapping import Wrapper, order_seed
+from pytest_invari.tasks.task import Task, TaskSet
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
-
-__all__ = [
-    "Biased",
-    "biased",
-    "canonical_order",
-    "constant",
-    "first_stage",
-    "input_order",
-    "oracle",
-    "random_order",
-    "reverse_input_order",
-]
+    from pytest_invari.registry.build import Build
 
 
 def random_order(seed: int = 0) -> RandomOrder:

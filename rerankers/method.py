@@ -10,12 +10,10 @@ from itertools import islice
 from typing import ClassVar, Literal, TypeAlias
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.requests import requests_told
-from pytest_invari.measure.views import shuffled
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker, Status, rank_all
-from pytest_invari.rerankers.wrapping import Wrapper, order_seed
-
-__all__ = ["InnerSeed", "Method", "Steps", "at_least"]
+from pytest_invari.protocol.diagnostics import requests_told
+from pytest_invari.protocol.seeding import shuffled
+from pytest_invari.protocol.wrapping import Wrapper, order_seed
 
 InnerSeed = Literal["request", "query"]
 

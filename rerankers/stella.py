@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pytest_invari.members import calls_of
 from pytest_invari.protocol import Ranking, RankingError, Request, Reranker
+from pytest_invari.protocol.capabilities import calls_of
 from pytest_invari.rerankers.method import InnerSeed, Method, Steps, at_least
 from pytest_invari.rerankers.stella_calibration import Calibrator
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
+    from pytest_invari.registry.build import Build
 
-__all__ = ["Stella", "make"]
 
 # P1 gives no figures for these two; they are those of its public code.
 NEGLIGIBLE = 1e-6

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_invari.cache import atomic_file, cache_dir
-from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.views import shuffled
-from pytest_invari.members import batch_size_of, calls_of, fingerprint_of
 from pytest_invari.progress import Bar, bar
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
-from pytest_invari.rerankers.wrapping import DEFAULT_BATCH
-
-__all__ = ["Calibration", "Calibrator"]
+from pytest_invari.protocol.capabilities import batch_size_of, calls_of, fingerprint_of
+from pytest_invari.protocol.seeding import shuffled
+from pytest_invari.protocol.wrapping import DEFAULT_BATCH
+from pytest_invari.tasks.task import Task, TaskSet
 
 FORMAT = "invari-stella-calibration/1"
 

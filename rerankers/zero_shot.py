@@ -10,9 +10,7 @@ from pytest_invari.rerankers.language_model.listwise import ListwiseLanguageMode
 from pytest_invari.rerankers.language_model.prompts import read_template
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
-
-__all__ = ["make"]
+    from pytest_invari.registry.build import Build
 
 
 def make(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
-from pytest_invari.criteria.checks import AT_BASELINE, Check, Expansion, LeftOut
-from pytest_invari.criteria.criterion import MetricCriterion
+from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
-
-__all__ = ["Change", "entry_id", "forgotten", "reported", "with_changes"]
+from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_invari.baseline.file import Entry, Value
-from pytest_invari.baseline.outcomes import ROUNDING, Comparison, classify
+from pytest_invari.baseline.outcomes import ROUNDING, BaselineComparison, classify
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.measure.measured import Measured, Pooled
+from pytest_invari.measure.measured import Measured
+from pytest_invari.measure.pooled import Pooled
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.statistics import PooledCounts, queries_needed
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_invari.metrics.arrays import Floats
     from pytest_invari.metrics.catalog import Direction
     from pytest_invari.statistics import Interval
-
-__all__ = ["compare", "values_of"]
 
 
 def values_of(measured: Measured, name: str) -> dict[str, Value]:
@@ -38,7 +37,7 @@ def values_of(measured: Measured, name: str) -> dict[str, Value]:
     }
 
 
-def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
+def compare(change: Change, measured: Measured, entry: Entry) -> BaselineComparison:
     """Compare what was measured with the stored values of the same queries.
 
     Fewer queries than a verdict needs, or too many without a value, leave the outcome undecided, as they do
@@ -63,7 +62,7 @@ def compare(change: Change, measured: Measured, entry: Entry) -> Comparison:
     elif reason:
         outcome = "undecided"
         needed = max(suite.min_queries, needed or 0) if interval.n < suite.min_queries else None
-    return Comparison(
+    return BaselineComparison(
         outcome,
         interval.estimate,
         interval.low,

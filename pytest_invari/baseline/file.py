@@ -12,14 +12,12 @@ from typing import Any
 from pytest_invari.errors import InvariError
 from pytest_invari.records.manifest import Scalar
 
-__all__ = ["FORMAT", "Counts", "Entry", "Value", "read_baseline", "write_text"]
-
 FORMAT = "invari-baseline/1"
 
-Counts = tuple[tuple[int, ...], int]
+StoredCounts = tuple[tuple[int, ...], int]
 """What one query adds to a pooled metric: its counts, and what they are out of."""
 
-Value = float | str | Counts
+Value = float | str | StoredCounts
 """What one query has: a number, the reason code of why it has none, or its counts."""
 
 

@@ -6,23 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.reports.results import COSTS, what_would_decide
-from pytest_invari.reports.text import figure, harmless, number
+from pytest_invari.criteria.wording import what_would_decide
+from pytest_invari.metrics.standing import COSTS
+from pytest_invari.text import figure, harmless, number
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
     from pytest_invari.metrics.catalog import Direction
 
-__all__ = [
-    "FAILING",
-    "ROUNDING",
-    "Comparison",
-    "Outcome",
-    "classify",
-    "describe_change",
-    "missing",
-    "remarks",
-]
 
 Outcome = Literal["improved", "same", "regressed", "undecided", "missing"]
 
@@ -33,7 +24,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BaselineComparison:
     """What became of one metric: new minus stored, over the queries with a value in both.
 
     ``before`` and ``now`` are the metric over these queries. ``missing`` is the outcome where there is
@@ -53,9 +44,9 @@ class Comparison:
     n_needed: int | None = None
 
 
-def missing(reason: str) -> Comparison:
+def missing(reason: str) -> BaselineComparison:
     """Nothing could be compared, which fails: a gate must not pass because there was nothing to look at."""
-    return Comparison("missing", reason=reason)
+    return BaselineComparison("missing", reason=reason)
 
 
 def classify(low: float, high: float, margin: float, direction: Direction) -> Outcome:
@@ -77,7 +68,7 @@ def classify(low: float, high: float, margin: float, direction: Direction) -> Ou
     return "undecided"
 
 
-def describe_change(change: Change, comparison: Comparison) -> str:
+def describe_change(change: Change, comparison: BaselineComparison) -> str:
     """One line that begins with the difference and goes on to both values, the margin and the reason."""
     metric = change.criterion.metric
     if math.isnan(comparison.difference):
@@ -92,7 +83,7 @@ def describe_change(change: Change, comparison: Comparison) -> str:
     return harmless("; ".join(filter(None, [*parts, *remarks(change, comparison)])))
 
 
-def remarks(change: Change, comparison: Comparison) -> list[str]:
+def remarks(change: Change, comparison: BaselineComparison) -> list[str]:
     """The reason, and how many queries would decide, in the words that criteria have for it."""
     said = [comparison.reason] if comparison.reason else []
     if comparison.outcome == "undecided" and not math.isnan(comparison.difference):

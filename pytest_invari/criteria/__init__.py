@@ -1,1 +1,1 @@
-"""Suites and their criteria: read, checked, crossed with rerankers, and judged."""
+"""Criteria: a kind of criterion judges the evidence of one subject."""

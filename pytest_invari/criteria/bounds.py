@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.criterion import Comparison
-    from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
-
-__all__ = ["why_no_bound", "why_no_bound_of", "why_no_distance"]
+    from pytest_invari.observation.plan import Plan
 
 
 def why_no_bound(comparison: Comparison, value: float | str, metric: Metric) -> str:

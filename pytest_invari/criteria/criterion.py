@@ -10,35 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_invari.criteria.judgement import (
     Judgement,
-    Limit,
-    Verdict,
-    decide,
-    judge,
-    too_few,
-    too_many_gaps,
-    with_multiplicity,
 )
-from pytest_invari.errors import InvariError
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
     from pytest_invari.metrics import Metric
 
-__all__ = [
-    "BASELINE",
-    "Comparison",
-    "Criterion",
-    "Judgement",
-    "Limit",
-    "MetricCriterion",
-    "Place",
-    "Verdict",
-    "decide",
-    "judge",
-    "too_few",
-    "too_many_gaps",
-    "with_multiplicity",
-]
 
 Comparison = Literal["at_least", "at_most", "not_worse_than", "better_than"]
 
@@ -132,100 +109,3 @@ class Criterion(ABC):
         if self.only_at_views and views != self.only_at_views:
             return f"its bound is for exactly {self.only_at_views} views of each query; this run has {views}"
         return ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricCriterion(Criterion):
-    """A metric and one bound.
-
-    ``value`` is the bound (of ``at_least``, ``at_most``; the text "k" stands for the list length), the
-    margin (of ``not_worse_than``) or the least improvement (of ``better_than``). ``baseline`` names the
-    other reranker of the latter two. ``regression_margin`` is how much worse than a stored baseline the
-    metric may be.
-    """
-
-    metric: Metric
-    comparison: Comparison
-    value: float | Literal["k"]
-    baseline: str = ""
-    regression_margin: float = 0.0
-
-    @property
-    def kind(self) -> str:
-        """See :class:`Criterion`."""
-        return "metric"
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """See :class:`Criterion`."""
-        return (self.metric,)
-
-    @property
-    def is_relative(self) -> bool:
-        """See :class:`Criterion`."""
-        return self.comparison in ("not_worse_than", "better_than")
-
-    @property
-    def judges_failures(self) -> bool:
-        """See :class:`Criterion`."""
-        return self.metric.family == "invalid_view_rate"
-
-    @property
-    def why_not_stored(self) -> str:
-        """See :class:`Criterion`."""
-        is_finding = self.metric.kind == "analysis"
-        return "a finding of an analysis has no value for each query" if is_finding else ""
-
-    def bound(self, k: int) -> float:
-        """See :class:`Criterion`."""
-        return self.limit(k).value
-
-    def facts(self) -> dict[str, str]:
-        """See :class:`Criterion`."""
-        return {"kind": self.kind, "metric": self.metric.name, "comparison": self.comparison}
-
-    def limit(self, k: int) -> Limit:
-        """What the interval must keep to for lists of *k* candidates.
-
-        That of a relative criterion is for subject minus baseline: an improvement is positive where
-        higher is better and negative where lower is.
-        """
-        value = float(k) if self.value == "k" else self.value
-        if self.comparison in ("at_least", "at_most"):
-            return Limit(self.comparison, value)
-        improvement = value if self.comparison == "better_than" else -value
-        strict = self.comparison == "better_than" and value == 0
-        if self.metric.direction == "higher":
-            return Limit("at_least", improvement, strict)
-        return Limit("at_most", -improvement + 0.0, strict)
-
-    def demand(self, k: int, baseline: str) -> str:
-        """What is asked, with its bound: ``loc must be at least 0.75``."""
-        limit = self.limit(k)
-        side = "at least" if limit.side == "at_least" else "at most"
-        if limit.strict:
-            side = "above" if limit.side == "at_least" else "below"
-        whose = f" minus {baseline}'s" if self.is_relative else ""
-        return f"{self.metric.name}{whose} must be {side} {limit.value:g}"
-
-    def judged(self, evidence: Evidence) -> Judgement:
-        """See :class:`Criterion` and :func:`judge`."""
-        measured, name = evidence.measured, self.metric.name
-        try:
-            interval = (
-                measured.interval(name)
-                if evidence.baseline is None
-                else measured.difference(evidence.baseline, name)
-            )
-        except InvariError as error:
-            return Judgement("fail", self.bound(evidence.k), reason=f"nothing measured: {error}")
-        return judge(
-            self,
-            interval,
-            k=evidence.k,
-            min_queries=evidence.min_queries,
-            max_undefined=evidence.max_undefined,
-            excused=measured.excused(name),
-            note=measured.analyses.note(self.metric) if self.metric.kind == "analysis" else evidence.faults,
-            why=None if interval.n else measured.why_undefined(name),
-        )

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import Task
     from pytest_invari.measure.measured import Measured
-    from pytest_invari.testing.suite_study import SuiteStudy
-    from pytest_invari.witness import Rank
+    from pytest_invari.observation.witness import Rank
+    from pytest_invari.tasks.task import Task
 
-__all__ = ["Asking", "Evidence"]
 
 Asking = Callable[["Task", int], AbstractContextManager["Rank"]]
 """From a task and the most rankings that there will be to a function that ranks some of its candidates."""
@@ -30,7 +28,6 @@ class Evidence:
         max_undefined: the suite's.
         faults: what a verdict has to say of rankings that failed and were not held against the reranker.
         asking: gives further rankings of the reranker; None where none may be made.
-        study: makes a study of the same measurements.
     """
 
     measured: Measured
@@ -38,8 +35,7 @@ class Evidence:
     min_queries: int
     max_undefined: float
     faults: str
-    asking: Asking | None
-    study: Callable[[], SuiteStudy]
+    asking: Asking | None = None
 
     @property
     def k(self) -> int:

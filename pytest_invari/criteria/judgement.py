@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_invari.errors import counted
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import MetricCriterion
     from pytest_invari.statistics import Interval
 
-__all__ = [
-    "ERROR",
-    "Judgement",
-    "Limit",
-    "Side",
-    "Verdict",
-    "decide",
-    "judge",
-    "too_few",
-    "too_many_gaps",
-    "with_multiplicity",
-]
 
 Verdict = Literal["pass", "fail", "undecided"]
 Side = Literal["at_least", "at_most"]
@@ -103,17 +90,16 @@ def decide(low: float, high: float, limit: Limit) -> Verdict:
 
 
 def judge(
-    criterion: MetricCriterion,
+    limit: Limit,
     interval: Interval,
     *,
-    k: int,
     min_queries: int,
     max_undefined: float,
     excused: int = 0,
     note: str = "",
     why: str | None = None,
 ) -> Judgement:
-    """Judge the interval of a criterion's metric, or of its difference from the baseline's.
+    """Judge the interval of a metric, or of its difference from a baseline's, by the *limit* it must keep to.
 
     Nothing measured fails: a gate must not pass because there was nothing to look at. Fewer than
     *min_queries* queries, or more than the share *max_undefined* of queries without a value, leave the
@@ -124,7 +110,6 @@ def judge(
     from pytest_invari.metrics.reasons import meaning
     from pytest_invari.statistics import minimum_detectable_effect, queries_needed
 
-    limit = criterion.limit(k)
     total = interval.n + interval.undefined
     if interval.n == 0 or math.isnan(interval.estimate):
         reason = "nothing measured"

@@ -8,8 +8,6 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Floats, Integers, query_chunks, require_shape, require_strict_ranks
 
-__all__ = ["TOP", "ViewDistances", "exposure_vectors", "exposure_weights", "view_distances"]
-
 TOP = 10
 
 

@@ -12,8 +12,6 @@ from pytest_invari.metrics.arrays import Bools, Floats, Integers
 from pytest_invari.statistics.correlation import CONSTANT_VALUES
 from pytest_invari.statistics.resampling import Resamples
 
-__all__ = ["COLLINEAR_PROBES", "EMPTY_FOLD", "FEWER_THAN_5_QUERIES", "FOLDS", "held_out_r2", "query_folds"]
-
 FOLDS = 5
 FEWER_THAN_5_QUERIES = "fewer_than_5_queries"
 EMPTY_FOLD = "empty_fold"

@@ -13,8 +13,6 @@ from pytest_invari.metrics.arrays import Floats
 from pytest_invari.statistics.correlation import CONSTANT_VALUES
 from pytest_invari.statistics.resampling import seed_from
 
-__all__ = ["Mechanical", "mechanical_level", "spearman_with"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mechanical:

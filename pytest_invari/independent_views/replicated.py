@@ -12,8 +12,6 @@ from pytest_invari.statistics.bootstrap import interval_of_replicates
 from pytest_invari.statistics.distribution import Percentile
 from pytest_invari.statistics.interval import Interval
 
-__all__ = ["Replicated", "undefined_interval"]
-
 
 @dataclass(frozen=True, eq=False)
 class Replicated:

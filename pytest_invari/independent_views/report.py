@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_invari.errors import counted
-from pytest_invari.independent_views.design import MEASURES, SINGLE_VIEW_PROBE, Design, Measure, prefixed
 from pytest_invari.independent_views.held_out import COLLINEAR_PROBES, EMPTY_FOLD, FEWER_THAN_5_QUERIES
 from pytest_invari.independent_views.mechanical import Mechanical
 from pytest_invari.independent_views.validity import Finding, Validity
-from pytest_invari.reports.text import number, printable
+from pytest_invari.observation.design import MEASURES, SINGLE_VIEW_PROBE, Design, Measure, prefixed
 from pytest_invari.statistics.correlation import CONSTANT_VALUES, FEWER_THAN_3_QUERIES
 from pytest_invari.statistics.interval import UNDEFINED_REPLICATES
-
-__all__ = ["as_json", "format_validity"]
+from pytest_invari.text import number, printable
 
 _WIDTH = 80
 _DIGITS = 3

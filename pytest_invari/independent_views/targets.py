@@ -14,21 +14,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pytest_invari.independent_views.design import Measure
 from pytest_invari.independent_views.distances import ViewDistances
 from pytest_invari.metrics.arrays import Floats
-
-__all__ = [
-    "Pairs",
-    "chance_correlation",
-    "chance_rho",
-    "pairs_reusing",
-    "pairs_within",
-    "rounded",
-    "split_at",
-    "weigh",
-    "weighted_distances",
-]
+from pytest_invari.observation.design import Measure
 
 Pairs: TypeAlias = Mapping[tuple[int, int], Fraction]
 """A number for each pair (s, t), s < t, of views by their place in the bank; pairs left out have 0."""

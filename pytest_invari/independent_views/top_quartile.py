@@ -12,8 +12,6 @@ from pytest_invari.metrics.arrays import Bools, Floats
 from pytest_invari.statistics.correlation import CONSTANT_VALUES
 from pytest_invari.statistics.resampling import Resamples
 
-__all__ = ["chance_jaccard", "jaccard_with", "top_quartile_jaccard"]
-
 
 def chance_jaccard(queries: int) -> float:
     """The Jaccard overlap of two quarters that have nothing to do with each other: about 1/7, not 0.

@@ -8,14 +8,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pytest_invari.errors import unknown_name
-from pytest_invari.independent_views.design import (
-    MEASURES,
-    SINGLE_VIEW_PROBE,
-    Design,
-    Measure,
-    prefixed,
-    statistic_names,
-)
 from pytest_invari.independent_views.distances import ViewDistances, view_distances
 from pytest_invari.independent_views.held_out import held_out_r2, query_folds
 from pytest_invari.independent_views.mechanical import Mechanical, mechanical_level, spearman_with
@@ -32,12 +24,18 @@ from pytest_invari.independent_views.targets import (
 )
 from pytest_invari.independent_views.top_quartile import chance_jaccard, jaccard_with, top_quartile_jaccard
 from pytest_invari.metrics.arrays import Floats, Integers, require_shape
+from pytest_invari.observation.design import (
+    MEASURES,
+    SINGLE_VIEW_PROBE,
+    Design,
+    Measure,
+    prefixed,
+    statistic_names,
+)
 from pytest_invari.statistics.correlation import bootstrap_spearman
 from pytest_invari.statistics.interval import Interval
 from pytest_invari.statistics.multiplicity import holm
 from pytest_invari.statistics.resampling import Resamples
-
-__all__ = ["PERMUTATIONS", "Finding", "Validity", "adjust_family", "validate"]
 
 PERMUTATIONS = 200
 
@@ -66,7 +64,7 @@ class Validity:
     """The findings of one block: one reranker on one data set.
 
     ``findings`` are by name, in the order of
-    :func:`~pytest_invari.independent_views.design.statistic_names`. ``family`` names those that Holm's method
+    :func:`~pytest_invari.observation.design.statistic_names`. ``family`` names those that Holm's method
     took together, ``tests`` is how many it took in all blocks.
     """
 

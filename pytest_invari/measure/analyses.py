@@ -10,19 +10,18 @@ import numpy as np
 
 from pytest_invari import independent_views, routing, statistics
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.uncertainty import canonical_uncertainty
 from pytest_invari.metrics.arrays import query_arrays
+from pytest_invari.observation.uncertainty import canonical_uncertainty
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_invari.data.tasks import TaskSet
-    from pytest_invari.measure.observe import Observation
-    from pytest_invari.measure.plan import Plan
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.observation.observation import Observation
+    from pytest_invari.observation.plan import Plan
+    from pytest_invari.tasks.task import TaskSet
 
-__all__ = ["Analyses", "design_of"]
 
 _GROUPS = {"head": routing.fairness.HEAD, "tail": routing.fairness.TAIL}
 

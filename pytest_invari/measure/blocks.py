@@ -23,12 +23,11 @@ from pytest_invari.metrics.split_instability import ppi_split
 from pytest_invari.protocol import LabelBinding, label_order
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import Task
-    from pytest_invari.measure.observe import Observation
-    from pytest_invari.measure.plan import Ties
     from pytest_invari.metrics import Metric
+    from pytest_invari.observation.observation import Observation
+    from pytest_invari.settings import Ties
+    from pytest_invari.tasks.task import Task
 
-__all__ = ["NO_LABELS", "Block", "Member", "compute", "labels_of", "make_block"]
 
 NO_LABELS = "no_labels"
 

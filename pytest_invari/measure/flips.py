@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_invari.measure.validity import is_valid
+from pytest_invari.observation.validity import is_valid
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import Task
     from pytest_invari.measure.measured import Measured
-    from pytest_invari.measure.observe import Observation
-    from pytest_invari.witness import Order
-
-__all__ = ["Answers", "answers", "moved"]
+    from pytest_invari.observation.observation import Observation
+    from pytest_invari.observation.witness import Order
+    from pytest_invari.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)

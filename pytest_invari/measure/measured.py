@@ -16,22 +16,21 @@ from pytest_invari.measure.analyses import Analyses
 from pytest_invari.measure.blocks import Block, Member, compute, labels_of, make_block
 from pytest_invari.measure.pooled import Pooled, pooled_deviation
 from pytest_invari.measure.repeated import FAILED_VIEWS, repeat_differences
-from pytest_invari.measure.validity import Failure, failure_of, has_cost, is_valid
-from pytest_invari.measure.views import shuffled
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.ppi import ppi
+from pytest_invari.observation.validity import failure_of, has_cost, is_valid
+from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.statistics.pairings import pairing_p_value
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import TaskSet
-    from pytest_invari.measure.observe import Observation
-    from pytest_invari.measure.plan import Plan, Subject
     from pytest_invari.metrics import Metric
+    from pytest_invari.observation.observation import Observation
+    from pytest_invari.observation.plan import Plan, Subject
     from pytest_invari.statistics import Interval, PooledCounts
+    from pytest_invari.tasks.task import TaskSet
 
-__all__ = ["Failure", "Measured", "Pooled", "Regions", "is_valid"]
 
 _COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
     from pytest_invari.statistics import PooledCounts
 
-__all__ = ["Pooled", "pooled_deviation"]
 
 _DEVIATIONS = {
     "exposure_deviation": exposure.maximum_exposure_deviation,

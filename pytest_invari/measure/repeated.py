@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_invari.measure.validity import is_valid
 from pytest_invari.metrics.arrays import PerQuery, merge, query_arrays
 from pytest_invari.metrics.repeats import repeat_difference
+from pytest_invari.observation.validity import is_valid
 
 if TYPE_CHECKING:
-    from pytest_invari.measure.observe import Observation
-    from pytest_invari.measure.plan import Ties
+    from pytest_invari.observation.observation import Observation
+    from pytest_invari.settings import Ties
 
-__all__ = ["FAILED_VIEWS", "NOT_REPEATED", "repeat_differences"]
 
 FAILED_VIEWS = "failed_views"
 NOT_REPEATED = "not_repeated"

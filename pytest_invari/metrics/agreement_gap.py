@@ -11,8 +11,6 @@ from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, too_small
 from pytest_invari.metrics.cells import CellCounts
 from pytest_invari.metrics.packed import pair_chunks
 
-__all__ = ["AgreementGap", "agreement_gap"]
-
 
 @dataclass(frozen=True, eq=False)
 class AgreementGap(PerQuery):

@@ -11,23 +11,6 @@ from numpy.typing import NDArray
 
 from pytest_invari.errors import InvariError
 
-__all__ = [
-    "FEWER_THAN_2_ITEMS",
-    "FEWER_THAN_2_VIEWS",
-    "Bools",
-    "Floats",
-    "Integers",
-    "PerQuery",
-    "QueryArrays",
-    "merge",
-    "query_arrays",
-    "query_chunks",
-    "ranks_from_scores",
-    "require_shape",
-    "require_strict_ranks",
-    "too_small",
-]
-
 Integers: TypeAlias = NDArray[np.signedinteger[Any]]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]

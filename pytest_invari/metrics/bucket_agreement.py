@@ -10,13 +10,6 @@ from pytest_invari.metrics.arrays import Floats, Integers, query_chunks, require
 from pytest_invari.metrics.cells import cell_counts, position_buckets
 from pytest_invari.metrics.packed import item_pairs
 
-__all__ = [
-    "NO_VIEWS_IN_DIFFERENT_CELLS",
-    "NO_VIEWS_IN_ONE_CELL",
-    "bucket_agreement_gap",
-    "bucket_agreement_gaps",
-]
-
 # The products of all pairs of inputs and of outputs grow with M⁴: for more views, counting anew is faster.
 _MOST_VIEWS = 16
 _CHUNK_ENTRIES = 1 << 20

@@ -14,19 +14,8 @@ from pytest_invari.errors import InvariError, unknown_name
 if TYPE_CHECKING:
     from pytest_invari.metrics.custom import CustomMetric
 
-__all__ = [
-    "CUTOFF",
-    "METRICS",
-    "Direction",
-    "Metric",
-    "Parameter",
-    "add_metrics",
-    "all_metrics",
-    "metric_names",
-    "parse_metric",
-]
 
-Kind = Literal["per_query", "pooled", "analysis"]
+MetricKind = Literal["per_query", "pooled", "analysis"]
 Direction = Literal["lower", "higher"]
 Analysis = Literal["independent_views", "routing"]
 
@@ -62,7 +51,7 @@ class Metric:
     high: float
     description: str
     source: str
-    kind: Kind = "per_query"
+    kind: MetricKind = "per_query"
     has_cutoff: bool = False
     k: int | None = None
     parameters: tuple[Parameter, ...] = ()

@@ -18,8 +18,6 @@ from pytest_invari.metrics.packed import (
     views_where,
 )
 
-__all__ = ["CellCounts", "cell_counts", "position_buckets"]
-
 
 class CellCounts(NamedTuple):
     """The views of each item pair i < j in one cell: i shown in bucket b and j in bucket c, in this order.

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.catalog import CUTOFF, METRICS, Direction, Metric
-from pytest_invari.usercode import refuse_async, shortened
+from pytest_invari.protocol.usercode import refuse_async, shortened
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["HOOK", "OWN_NAME", "CustomMetric", "RankedLists", "own_metrics"]
 
 HOOK = "hook pytest_invari_metrics"
 

@@ -9,13 +9,12 @@ import numpy as np
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics.arrays import Floats, PerQuery
 from pytest_invari.metrics.custom import HOOK
-from pytest_invari.usercode import shortened, unawaited, user_code
+from pytest_invari.protocol.usercode import shortened, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.metrics.catalog import Metric
     from pytest_invari.metrics.custom import RankedLists
 
-__all__ = ["UNDEFINED_BY_METRIC", "custom_values"]
 
 UNDEFINED_BY_METRIC = "undefined_by_metric"
 

@@ -13,8 +13,6 @@ import numpy as np
 from pytest_invari.metrics.arrays import Bools, Floats, Integers, PerQuery, query_chunks, require_shape
 from pytest_invari.metrics.tie_groups import TieGroups
 
-__all__ = ["NO_RELEVANT_CANDIDATE", "NO_VIEWS", "hit_rate", "ndcg", "ndcg_candidates"]
-
 NO_RELEVANT_CANDIDATE = "no_relevant_candidate"
 NO_VIEWS = "no_views"
 

@@ -8,14 +8,6 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Floats, Integers, query_chunks, require_shape, require_strict_ranks
 
-__all__ = [
-    "ExposureCounts",
-    "exposure",
-    "exposure_counts",
-    "maximum_exposure_deviation",
-    "mean_exposure_deviation",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class ExposureCounts:

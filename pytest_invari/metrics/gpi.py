@@ -20,16 +20,6 @@ from pytest_invari.metrics.arrays import (
 from pytest_invari.metrics.kemeny import kemeny
 from pytest_invari.metrics.preference import margins, minority, wins
 
-__all__ = [
-    "BEST_RANKING_UNPROVEN",
-    "Consensus",
-    "GlobalInconsistency",
-    "consensus",
-    "gpi",
-    "gpi_exact",
-    "gpi_lower_bound",
-]
-
 BEST_RANKING_UNPROVEN = "best_ranking_unproven"
 
 # Entries (queries x items x items) that the search works on at once.

@@ -16,8 +16,6 @@ from pytest_invari.metrics.arrays import Bools, Integers, query_chunks
 from pytest_invari.metrics.linear_ordering import best_order
 from pytest_invari.metrics.preference import margins, minority
 
-__all__ = ["Kemeny", "kemeny", "orders_by_subsets"]
-
 # Entries (queries x items x items) that are worked on at once.
 _CHUNK_ENTRIES = 1 << 19
 

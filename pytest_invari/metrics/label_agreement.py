@@ -11,8 +11,6 @@ from pytest_invari.metrics.arrays import Integers, require_shape
 from pytest_invari.metrics.cells import CellCounts
 from pytest_invari.metrics.packed import count_views, has_ties, pairs_where, views_last
 
-__all__ = ["LABELS_ALWAYS_DIFFER", "LABELS_NEVER_DIFFER", "label_agreement"]
-
 LABELS_NEVER_DIFFER = "labels_never_differ"
 LABELS_ALWAYS_DIFFER = "labels_always_differ"
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from pytest_invari.metrics.arrays import Floats, Integers
 from pytest_invari.metrics.packed import item_pairs
 
-__all__ = ["Ordering", "best_order"]
-
 # Within these a component takes some seconds at most, beyond any of them up to minutes: with views in random
 # order (M = 20) some components of 70 items, and all of 100.
 _MOST_ROWS = 12_000

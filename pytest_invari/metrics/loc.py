@@ -7,8 +7,6 @@ import numpy as np
 from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape, too_small
 from pytest_invari.metrics.preference import preference_counts
 
-__all__ = ["loc"]
-
 
 def loc(ranks: Integers) -> PerQuery:
     """The mean Kendall tau over the M(M−1)/2 pairs of views, in [−1/(M−1), 1]; higher is more consistent.

@@ -14,8 +14,6 @@ from pytest_invari.metrics.cells import position_buckets
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.preference import preference_counts
 
-__all__ = ["ppi_excess", "ppi_null"]
-
 _DRAWS = 1 << 16
 # Counts (views + 1, cells, draws) held at once.
 _CHUNK_ENTRIES = 1 << 20

@@ -10,17 +10,6 @@ from numpy.typing import NDArray
 
 from pytest_invari.metrics.arrays import Bools, Integers, query_chunks
 
-__all__ = [
-    "Words",
-    "count_views",
-    "has_ties",
-    "item_pairs",
-    "pair_chunks",
-    "pairs_where",
-    "views_last",
-    "views_where",
-]
-
 Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 # Words, or numbers of 8 bytes, for the pairs of one slice of queries: a few such arrays fit the cache.

@@ -11,8 +11,6 @@ from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_sha
 from pytest_invari.metrics.cells import cell_counts
 from pytest_invari.metrics.packed import pair_chunks
 
-__all__ = ["NO_PAIR_WITH_2_CELLS", "PairInstability", "ppi", "ppi_of_pairs"]
-
 NO_PAIR_WITH_2_CELLS = "no_pair_with_2_cells"
 
 

@@ -16,8 +16,6 @@ from pytest_invari.metrics.packed import (
     views_last,
 )
 
-__all__ = ["margins", "minority", "preference_counts", "preferences", "tie_rate", "wins"]
-
 
 def wins(ranks: Integers) -> Integers:
     """Count the views in which item i is above item j, doubled so that a tie, half a win, stays whole.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["meaning"]
-
 _MEANINGS = {
     "fewer_than_2_views": "fewer than 2 views of a query came back",
     "fewer_than_2_items": "lists of 1 have no pairs",

@@ -7,8 +7,6 @@ import numpy as np
 from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape, too_small
 from pytest_invari.metrics.preference import preference_counts
 
-__all__ = ["repeat_difference"]
-
 
 def repeat_difference(ranks: Integers) -> PerQuery:
     """The share of item pairs that two answers to one view do not order alike, in [0, 1]: the noise floor.

@@ -16,8 +16,6 @@ from pytest_invari.metrics.arrays import (
 from pytest_invari.metrics.cells import cell_counts
 from pytest_invari.metrics.ppi import NO_PAIR_WITH_2_CELLS
 
-__all__ = ["FEWER_THAN_4_VIEWS", "ppi_split"]
-
 FEWER_THAN_4_VIEWS = "fewer_than_4_views"
 
 

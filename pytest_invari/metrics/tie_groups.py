@@ -8,8 +8,6 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Bools, Floats, Integers
 
-__all__ = ["TieGroups"]
-
 
 class TieGroups(NamedTuple):
     """The groups of tied items of each view by their rank r, the first of the places that they take.

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.records.exchange import export_rankings, import_rankings
-from pytest_invari.records.folder import Record
-from pytest_invari.reports.text import harmless
-
-__all__ = ["main"]
+from pytest_invari.records.record import Record
+from pytest_invari.text import harmless
 
 PROGRAM = "python -m pytest_invari.records"
 

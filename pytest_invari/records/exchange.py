@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_invari.cache import file_hash
-from pytest_invari.data.taskfile import read_tasks
-from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.lookup.registry import RerankerSpec
-from pytest_invari.measure.plan import Subject
-from pytest_invari.measure.views import CANONICAL, view_order
+from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.views import CANONICAL, view_order
 from pytest_invari.protocol import Candidate, Context
-from pytest_invari.records.folder import Record, RecordFolder
-from pytest_invari.records.jsonl import Line, read_rankings, write_rankings
+from pytest_invari.records.folder import RecordFolder
+from pytest_invari.records.jsonl import RankingLine, read_rankings, write_rankings
 from pytest_invari.records.manifest import Manifest, describe_import, describe_reranker, describe_tasks
+from pytest_invari.records.record import Record
 from pytest_invari.redaction import without_secrets
-
-__all__ = ["export_rankings", "import_rankings"]
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.tasks.task import Task, TaskSet
+from pytest_invari.tasks.taskfile import read_tasks
 
 
 def export_rankings(folder: Path, file: Path) -> Record:
@@ -82,10 +81,10 @@ def import_rankings(
     return record
 
 
-def _require_one_list_a_query(lines: Sequence[Line]) -> None:
+def _require_one_list_a_query(lines: Sequence[RankingLine]) -> None:
     """All views of a query show the same candidates, and all lists are of one length."""
     first = lines[0]
-    known: dict[str, Line] = {}
+    known: dict[str, RankingLine] = {}
     for line in lines:
         seen, length = line.seen, len(first.seen.shown)
         where = f"{line.place}: query {seen.query_id!r}"
@@ -99,7 +98,7 @@ def _require_one_list_a_query(lines: Sequence[Line]) -> None:
             raise InvariError(f"{where} is shown {min(alien)!r}, which it is not at line {other.number}")
 
 
-def _listed(name: str, lines: Sequence[Line]) -> TaskSet:
+def _listed(name: str, lines: Sequence[RankingLine]) -> TaskSet:
     """Tasks that know no more than the lines do; without a canonical view, candidates are sorted by id."""
     orders: dict[str, tuple[str, ...]] = {}
     for line in lines:
@@ -116,7 +115,7 @@ def _listed(name: str, lines: Sequence[Line]) -> TaskSet:
     )
 
 
-def _ranked(name: str, lines: Sequence[Line], path: Path, file: Path) -> TaskSet:
+def _ranked(name: str, lines: Sequence[RankingLine], path: Path, file: Path) -> TaskSet:
     """The tasks of a task file that were ranked."""
     tasks = read_tasks(path, name)
     k = len(lines[0].seen.shown)
@@ -132,7 +131,7 @@ def _ranked(name: str, lines: Sequence[Line], path: Path, file: Path) -> TaskSet
     return tasks.head(len(queries)).at_k(k)
 
 
-def _require_task(line: Line, lists: dict[str, tuple[str, ...]], path: Path) -> None:
+def _require_task(line: RankingLine, lists: dict[str, tuple[str, ...]], path: Path) -> None:
     seen = line.seen
     where = f"{line.place}: query {seen.query_id!r}"
     order = lists.get(seen.query_id)

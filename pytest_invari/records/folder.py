@@ -14,10 +14,9 @@ from pytest_invari.records.manifest import Manifest, Scalar, differences
 from pytest_invari.records.record import MANIFEST, Record
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import TaskSet
-    from pytest_invari.measure.plan import Subject
+    from pytest_invari.observation.plan import Subject
+    from pytest_invari.tasks.task import TaskSet
 
-__all__ = ["Record", "RecordFolder"]
 
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")

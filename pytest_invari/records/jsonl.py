@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pytest_invari.cache import atomic_file
-from pytest_invari.data.taskrow import load_json
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.measure.observe import Key, Observation
-from pytest_invari.measure.views import described, is_view_name
+from pytest_invari.observation.observation import Observation, ObservationKey
+from pytest_invari.observation.views import described, is_view_name
 from pytest_invari.protocol import (
     Candidate,
     Context,
@@ -40,8 +39,7 @@ from pytest_invari.protocol import (
     Request,
     Status,
 )
-
-__all__ = ["Line", "read_rankings", "write_rankings"]
+from pytest_invari.tasks.taskrow import load_json
 
 KEYS = ("query_id", "view", "input", "output", "scores", "status", "cost", "diagnostics")
 COST = tuple(field.name for field in fields(Cost))
@@ -50,7 +48,7 @@ LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RankingLine:
     """One line of a file, its 1-based number, and what it holds."""
 
     path: Path
@@ -79,7 +77,7 @@ def write_rankings(path: Path, observations: Iterable[Observation]) -> None:
                 raise InvariError(f"{where}: JSON cannot hold its numbers, one is not finite") from None
 
 
-def read_rankings(path: Path) -> list[Line]:
+def read_rankings(path: Path) -> list[RankingLine]:
     """Read a file of rankings, in its order.
 
     Raises:
@@ -87,7 +85,7 @@ def read_rankings(path: Path) -> list[Line]:
             that is unknown or of another type, an output that is no order of its input, scores that do not
             fall, an impossible cost, or a view that is there twice. The message names file and line.
     """
-    found: dict[Key, Line] = {}
+    found: dict[ObservationKey, RankingLine] = {}
     for number, content in _lines(path):
         place = f"{path}: line {number}"
         seen = _observation(_object(content, place), place)
@@ -96,7 +94,7 @@ def read_rankings(path: Path) -> list[Line]:
                 f"{place}: query {seen.query_id!r}, {described(seen.view)} is there already, at line "
                 f"{found[seen.key].number}; a view is ranked once"
             )
-        found[seen.key] = Line(path, number, seen)
+        found[seen.key] = RankingLine(path, number, seen)
     if not found:
         raise InvariError(f"{path}: holds no rankings; each line is one view of one query")
     return list(found.values())

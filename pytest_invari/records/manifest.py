@@ -11,26 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.data.tasks import content_hash
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.plan import Subject
+from pytest_invari.observation.plan import Subject
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
+from pytest_invari.tasks.task import content_hash
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import TaskSet
-    from pytest_invari.lookup.registry import RerankerSpec
+    from pytest_invari.registry.spec import RerankerSpec
+    from pytest_invari.tasks.task import TaskSet
 
-__all__ = [
-    "MODEL_LIBRARIES",
-    "Manifest",
-    "Scalar",
-    "describe_environment",
-    "describe_import",
-    "describe_reranker",
-    "describe_tasks",
-    "differences",
-    "flatten",
-]
 
 Scalar = bool | int | float | str | None
 

@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 from pytest_invari.cache import atomic_file
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.audit import Audit
-from pytest_invari.measure.observe import Key
-
-__all__ = ["Notes"]
+from pytest_invari.observation.audit import Audit
+from pytest_invari.observation.observation import ObservationKey
 
 AUDIT = "audit.json"
 DISAGREEMENTS = "disagreements.json"
@@ -20,7 +18,7 @@ DISAGREEMENTS = "disagreements.json"
 _Read = TypeVar("_Read")
 
 
-class Notes:
+class RecordNotes:
     """The notes in a record's *folder*, each a small JSON file of its own.
 
     Reading raises InvariError where a file is damaged.
@@ -37,11 +35,11 @@ class Notes:
         """Keep what the reranker's audit told."""
         self._write(AUDIT, audit.plain())
 
-    def disagreements(self) -> set[Key]:
+    def disagreements(self) -> set[ObservationKey]:
         """Query and view of what was there twice with different answers, of which merging has left one."""
         return self._read(DISAGREEMENTS, _keys, "cannot be read") or set()
 
-    def keep_disagreements(self, keys: Iterable[Key]) -> None:
+    def keep_disagreements(self, keys: Iterable[ObservationKey]) -> None:
         """Keep these."""
         self._write(DISAGREEMENTS, sorted(keys))
 
@@ -60,5 +58,5 @@ class Notes:
             temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def _keys(content: Any) -> set[Key]:
+def _keys(content: Any) -> set[ObservationKey]:
     return {(str(query_id), str(view)) for query_id, view in content}

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.cache import atomic_file
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.observe import Key, Observation
-from pytest_invari.measure.views import described
+from pytest_invari.observation.observation import Observation, ObservationKey
+from pytest_invari.observation.views import described
 from pytest_invari.records.manifest import Manifest
-from pytest_invari.records.notes import Notes
+from pytest_invari.records.notes import RecordNotes
 from pytest_invari.records.rows import read_observations, write_observations
 
 if TYPE_CHECKING:
-    from pytest_invari.data.tasks import TaskSet
-    from pytest_invari.measure.plan import Subject
+    from pytest_invari.observation.plan import Subject
+    from pytest_invari.tasks.task import TaskSet
 
-__all__ = ["MANIFEST", "Record"]
 
 MANIFEST = "manifest.json"
 TASKS = "tasks.parquet"
@@ -49,8 +48,8 @@ class Record:
         self.manifest = manifest
         self.subject = subject
         self._written: list[Path] = []
-        self.notes = Notes(path)
-        self._contradicted: set[Key] = set()
+        self.notes = RecordNotes(path)
+        self._contradicted: set[ObservationKey] = set()
 
     @property
     def is_imported(self) -> bool:
@@ -64,7 +63,7 @@ class Record:
 
     def create(self, tasks: TaskSet) -> None:
         """Make the folder, unless it is there, with the tasks first and the manifest last."""
-        from pytest_invari.data.taskfile import write_tasks
+        from pytest_invari.tasks.taskfile import write_tasks
 
         if not (self.path / TASKS).is_file():
             write_tasks(self.path / TASKS, tasks)
@@ -75,7 +74,7 @@ class Record:
             temporary.write_text(self.manifest.to_json(), encoding="utf-8")
 
     @property
-    def disagreements(self) -> set[Key]:
+    def disagreements(self) -> set[ObservationKey]:
         """Query and view of what runs that ranked at once did not agree on, as far as it was read or merged.
 
         Raises:
@@ -89,15 +88,15 @@ class Record:
         Raises:
             InvariError: they are missing or not those of the manifest.
         """
-        from pytest_invari.data.taskfile import read_tasks
-        from pytest_invari.data.tasks import content_hash
+        from pytest_invari.tasks.task import content_hash
+        from pytest_invari.tasks.taskfile import read_tasks
 
         tasks = read_tasks(self.path / TASKS, self.subject.dataset)
         if content_hash(tasks.tasks) != self.manifest.asked.get("tasks_sha256"):
             raise InvariError(f"{self.path / TASKS}: not the tasks that were ranked; restore the file")
         return tasks
 
-    def read(self, *, strict: bool = False) -> dict[Key, Observation]:
+    def read(self, *, strict: bool = False) -> dict[ObservationKey, Observation]:
         """All observations by query and view; with *strict*, no view may be there with two answers.
 
         Raises:
@@ -111,7 +110,7 @@ class Record:
                 return kept
         raise InvariError(f"{self.path}: keeps changing while it is read; let the other run end first")
 
-    def take_over(self, others: Sequence[Record], tasks: TaskSet, wanted: Collection[Key]) -> None:
+    def take_over(self, others: Sequence[Record], tasks: TaskSet, wanted: Collection[ObservationKey]) -> None:
         """Keep what is *wanted* of those *tasks* that *others* have with equal content.
 
         Raises:
@@ -121,7 +120,7 @@ class Record:
         if not missing:
             return
         contents = _contents(tasks)
-        found: dict[Key, Observation] = {}
+        found: dict[ObservationKey, Observation] = {}
         for other in others:
             theirs = _contents(other.tasks())
             same = {query_id for query_id, content in contents.items() if theirs.get(query_id) == content}
@@ -152,10 +151,10 @@ class Record:
 
     def _gather(
         self, parts: Iterable[Path], strict: bool = False
-    ) -> tuple[dict[Key, Observation], list[Path]]:
+    ) -> tuple[dict[ObservationKey, Observation], list[Path]]:
         """The observations in these files, and those of the files that were still there."""
-        kept: dict[Key, Observation] = {}
-        places: dict[Key, Path] = {}
+        kept: dict[ObservationKey, Observation] = {}
+        places: dict[ObservationKey, Path] = {}
         read = []
         for path in parts:
             found = read_observations(path, self.manifest.fingerprint)
@@ -194,7 +193,7 @@ class Record:
 
 def _contents(tasks: TaskSet) -> dict[str, str]:
     """The hash of each task by its query."""
-    from pytest_invari.data.tasks import content_hash
+    from pytest_invari.tasks.task import content_hash
 
     return {task.query_id: content_hash([task]) for task in tasks.tasks}
 

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.observe import Observation
-from pytest_invari.measure.views import described
+from pytest_invari.observation.observation import Observation
+from pytest_invari.observation.views import described
 from pytest_invari.protocol import Cost, Ranking, Status
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pytest_invari.measure.plan import Subject
+    from pytest_invari.observation.plan import Subject
 
-__all__ = ["read_observations", "schema", "write_observations"]
 
 # Rows that are turned into Python's objects, and back, at a time: many files are larger than memory likes.
 CHUNK = 1000

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_invari.criteria.keys import Schema
-from pytest_invari.reports.results import COSTS
+from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.schema_parts import (
     COUNT,
     INTERVAL,
@@ -20,8 +19,7 @@ from pytest_invari.reports.schema_parts import (
     or_null,
     table,
 )
-
-__all__ = ["analysis", "routing", "validity"]
+from pytest_invari.suitefile.values import Schema
 
 
 def analysis(whole: Schema) -> Schema:

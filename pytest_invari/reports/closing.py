@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import cost_line, failed_records_line, records_line
-from pytest_invari.reports.text import printable
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["closing_lines"]
 
 
 def closing_lines(subjects: Sequence[Summary], records: Path | None) -> list[str]:

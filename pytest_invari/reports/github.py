@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_invari.baseline.outcomes import FAILING
-from pytest_invari.criteria.suite import packaged_suites
 from pytest_invari.reports.markdown import Run, markdown_blocks, shortened
-from pytest_invari.reports.text import harmless, printable
+from pytest_invari.suitefile.reader import packaged_suites
+from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.checks import Check
+    from pytest_invari.suitefile.checks import Check
 
-__all__ = ["Annotation", "GitHub", "annotate_error", "tell_github", "workflow_command"]
 
 NAME = "invari-github"
 OTHERS = "pytest_github_actions_annotate_failures"

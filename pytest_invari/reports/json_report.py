@@ -10,14 +10,15 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.reports.results import Result, Summary, describe
+from pytest_invari.reports.run import Result
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.suitefile.checks import describe
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.checks import Check, LeftOut
-    from pytest_invari.options import Settings
-    from pytest_invari.session.gatekeeper import Gatekeeper
+    from pytest_invari.session.strict import StrictRules
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import Check, LeftOut
 
-__all__ = ["FORMAT", "REPORT_BEGINS", "SELFCHECK_FORMAT", "make_report", "report_text"]
 
 FORMAT = "invari-report/1"
 SELFCHECK_FORMAT = "invari-selfcheck/1"
@@ -32,7 +33,7 @@ def make_report(
     changes: Sequence[Mapping[str, Any]],
     subjects: Sequence[Summary],
     left_out: Iterable[LeftOut],
-    gatekeeper: Gatekeeper,
+    gatekeeper: StrictRules,
     settings: Settings,
 ) -> dict[str, Any]:
     """Put the results of a run into the report's form; what is undefined is null."""

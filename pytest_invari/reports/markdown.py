@@ -10,26 +10,19 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import counted
 from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.markup import code, fenced, plain, table
-from pytest_invari.reports.results import wording
-from pytest_invari.reports.rows import (
-    audits,
-    grouped_left_out,
-    measurements,
-    outcome_line,
-    verdict_counts,
-)
-from pytest_invari.reports.text import harmless
+from pytest_invari.reports.rows import audits, grouped_left_out, measurements, outcome_line, verdict_counts
+from pytest_invari.suitefile.checks import wording
+from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_invari.baseline.book import ChangeBook
-    from pytest_invari.criteria.checks import Expansion
-    from pytest_invari.options import Settings
-    from pytest_invari.reports.results import Result, ResultBook
-    from pytest_invari.session.gatekeeper import Gatekeeper
+    from pytest_invari.reports.change_results import ChangeBook
+    from pytest_invari.reports.run import Result, ResultBook
+    from pytest_invari.session.strict import StrictRules
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import Expansion
 
-__all__ = ["MARKDOWN_BEGINS", "Run", "command_of", "markdown_blocks", "markdown_text", "shortened"]
 
 MARKDOWN_BEGINS = ("## invari: ",)
 """How the text of a report opens."""
@@ -48,7 +41,7 @@ class Run:
     expansion: Expansion
     book: ResultBook
     changes: ChangeBook
-    gatekeeper: Gatekeeper
+    gatekeeper: StrictRules
 
     @property
     def has_results(self) -> bool:
@@ -168,7 +161,7 @@ def _comparisons(run: Run) -> Iterator[str]:
     yield table(["outcome", "comparison", "difference [95% interval]"], rows)
 
 
-def _not_judged(gatekeeper: Gatekeeper) -> Iterator[str]:
+def _not_judged(gatekeeper: StrictRules) -> Iterator[str]:
     if gatekeeper.shown:
         yield "### Not judged"
         yield _listed((each.id, each.reason) for each in gatekeeper.shown)

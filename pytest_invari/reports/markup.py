@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from pytest_invari.reports.text import printable
-
-__all__ = ["code", "fenced", "plain", "table"]
+from pytest_invari.text import printable
 
 # Brackets make a link only before a parenthesis, as nothing that they could refer to is ever defined; an
 # underscore within a word is one.

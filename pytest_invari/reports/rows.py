@@ -9,35 +9,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
-from pytest_invari.measure.audit import Audit
-from pytest_invari.reports.results import COSTS, TOKENS, Summary
-from pytest_invari.reports.text import figure, harmless, number, printable
+from pytest_invari.metrics.standing import COSTS, TOKENS
+from pytest_invari.observation.audit import Audit
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_invari.baseline.book import ChangeBook
-    from pytest_invari.criteria.checks import LeftOut
-    from pytest_invari.options import Settings
-    from pytest_invari.reports.results import ResultBook
+    from pytest_invari.reports.change_results import ChangeBook
+    from pytest_invari.reports.run import ResultBook
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import LeftOut
 
-__all__ = [
-    "RATES",
-    "Measurements",
-    "audits",
-    "cost_line",
-    "failed_records_line",
-    "failed_views",
-    "grouped_left_out",
-    "in_brackets",
-    "is_unreported",
-    "measurements",
-    "outcome_line",
-    "records_line",
-    "row_name",
-    "shown_name",
-    "verdict_counts",
-]
 
 # Rows that are shown when one of their counts is not 0.
 _COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}

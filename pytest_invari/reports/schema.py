@@ -11,10 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from pytest_invari.criteria.keys import Schema
+from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.analysis_schema import analysis, routing, validity
 from pytest_invari.reports.json_report import FORMAT, SELFCHECK_FORMAT
-from pytest_invari.reports.results import COSTS
 from pytest_invari.reports.schema_parts import (
     COUNT,
     COUNT_OR_NULL,
@@ -34,8 +33,7 @@ from pytest_invari.reports.schema_parts import (
     table,
     words,
 )
-
-__all__ = ["SCHEMAS", "report_schema", "schema_text", "selfcheck_schema"]
+from pytest_invari.suitefile.values import Schema
 
 _SUBJECT: Fields = {
     "reranker": (TEXT, "the reranker with its options, secrets hidden"),

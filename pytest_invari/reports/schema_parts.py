@@ -4,28 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_invari.criteria.keys import Schema
-
-__all__ = [
-    "COUNT",
-    "COUNT_OR_NULL",
-    "FLAG",
-    "INTERVAL",
-    "NUMBER",
-    "NUMBER_OR_NULL",
-    "REASON",
-    "SHARE",
-    "SHARE_OR_NULL",
-    "TEXT",
-    "TEXT_OR_NULL",
-    "UNDEFINED",
-    "Fields",
-    "by_name",
-    "list_of",
-    "or_null",
-    "table",
-    "words",
-]
+from pytest_invari.suitefile.values import Schema
 
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}

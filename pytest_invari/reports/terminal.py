@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
 from pytest_invari.reports.closing import closing_lines
-from pytest_invari.reports.results import Result, ResultBook, Summary, describe
-from pytest_invari.reports.rows import (
-    audits,
-    grouped_left_out,
-    measurements,
-    outcome_line,
-    verdict_counts,
-)
-from pytest_invari.reports.text import printable
+from pytest_invari.reports.rows import audits, grouped_left_out, measurements, outcome_line, verdict_counts
+from pytest_invari.reports.run import Result, ResultBook
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.suitefile.checks import describe
+from pytest_invari.text import printable
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.book import ChangeBook
-    from pytest_invari.criteria.checks import LeftOut
-    from pytest_invari.options import Settings
-    from pytest_invari.session.gatekeeper import Gatekeeper
+    from pytest_invari.reports.change_results import ChangeBook
+    from pytest_invari.session.strict import StrictRules
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import LeftOut
 
-__all__ = ["format_tables", "write_section"]
 
 _WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}
 _COLOURS = {
@@ -48,7 +43,7 @@ def write_section(
     book: ResultBook,
     changes: ChangeBook,
     left_out: Iterable[LeftOut],
-    gatekeeper: Gatekeeper,
+    gatekeeper: StrictRules,
     settings: Settings,
 ) -> None:
     """Write the tables, one entry a criterion, what was left out or not judged, and what the run cost."""

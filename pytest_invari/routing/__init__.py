@@ -10,7 +10,7 @@ from pytest_invari.routing.fairness import (
     movement,
     outcomes,
 )
-from pytest_invari.routing.frontier import COSTS, Frontier, Point, frontier
+from pytest_invari.routing.frontier import COSTS, Frontier, PolicyPoint, frontier
 from pytest_invari.routing.policies import (
     FRACTIONS,
     Policy,
@@ -28,8 +28,8 @@ __all__ = [
     "Frontier",
     "JudgedLists",
     "Outcomes",
-    "Point",
     "Policy",
+    "PolicyPoint",
     "Refusal",
     "Routing",
     "ViewRoles",

@@ -10,10 +10,8 @@ import numpy as np
 from pytest_invari.independent_views.targets import rounded
 from pytest_invari.metrics.arrays import Floats, PerQuery
 from pytest_invari.routing.fairness import Outcomes
+from pytest_invari.settings import IntervalMethod
 from pytest_invari.statistics import Interval, Resamples, bootstrap_mean, bootstrap_spearman
-from pytest_invari.statistics.bootstrap import Method
-
-__all__ = ["BENEFIT_FIGURES", "summarise_benefit"]
 
 BENEFIT_FIGURES = MappingProxyType(
     {
@@ -41,7 +39,7 @@ def summarise_benefit(
     instability: PerQuery,
     resamples: Resamples,
     *,
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     level: float = 0.95,
 ) -> dict[str, Interval]:
     """Every figure of ``BENEFIT_FIGURES`` over the queries with a value, all by the same draws.

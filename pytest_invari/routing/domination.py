@@ -8,8 +8,6 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Bools, Floats
 
-__all__ = ["TOLERANCE", "domination_frequencies", "dominations"]
-
 TOLERANCE = 1e-12
 """Figures this close are equal."""
 

@@ -9,17 +9,9 @@ from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_sha
 from pytest_invari.routing.benefit import summarise_benefit
 from pytest_invari.routing.fairness import JudgedLists, Outcomes, outcomes
 from pytest_invari.routing.frontier import Frontier, frontier
-from pytest_invari.routing.policies import (
-    FRACTIONS,
-    Aggregate,
-    ViewRoles,
-    make_policies,
-    probe_instability,
-)
+from pytest_invari.routing.policies import FRACTIONS, Aggregate, ViewRoles, make_policies, probe_instability
+from pytest_invari.settings import IntervalMethod
 from pytest_invari.statistics import Interval, Resamples
-from pytest_invari.statistics.bootstrap import Method
-
-__all__ = ["Routing", "evaluate_routing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +36,7 @@ def evaluate_routing(
     salt: str = "",
     fractions: Sequence[float] = FRACTIONS,
     aggregate: Aggregate = "target_only",
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
 ) -> Routing:
     """Aggregate the target views, route by each policy, and compare signed value with measured cost.
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_invari.data.tasks import STRATA, Stratum
 from pytest_invari.errors import InvariError
 from pytest_invari.independent_views.distances import TOP, exposure_vectors
 from pytest_invari.independent_views.targets import rounded
@@ -24,19 +23,7 @@ from pytest_invari.metrics.arrays import (
     require_strict_ranks,
 )
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE, ndcg_candidates
-
-__all__ = [
-    "HEAD",
-    "MISSING_GROUP",
-    "NO_GROUP",
-    "TAIL",
-    "JudgedLists",
-    "Outcomes",
-    "borda_ranks",
-    "fairness_loss",
-    "movement",
-    "outcomes",
-]
+from pytest_invari.tasks.task import STRATA, Stratum
 
 HEAD, TAIL, NO_GROUP = 0, 1, -1
 

@@ -27,8 +27,6 @@ from pytest_invari.statistics import Resamples
 from pytest_invari.statistics.bootstrap import UNDEFINED_SHARE
 from pytest_invari.statistics.interval import NO_DEFINED_QUERY, UNDEFINED_REPLICATES
 
-__all__ = ["COSTS", "Frontier", "Point", "frontier", "stage_cost"]
-
 COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
 """What is measured of a view, in the order of the arrays' last axis."""
 
@@ -36,7 +34,7 @@ _CALLS, _DEPTH = COSTS.index("calls"), COSTS.index("depth")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PolicyPoint:
     """A policy at one fraction: means over all queries, and over those with a value for L_F and NDCG@10.
 
     ``views_before_routing`` views are ranked of every query, and the target views of the ``routed`` ones on
@@ -71,7 +69,7 @@ class Frontier:
     undefined, ``frequency_reason`` why its frequency is. ``refused`` policies could not be tried.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[PolicyPoint, ...]
     refused: tuple[Refusal, ...]
     aggregate: Aggregate
     queries: int
@@ -137,7 +135,7 @@ def frontier(
         if undefined > UNDEFINED_SHARE * resamples.replicates:
             shares, frequency_reason = np.full(len(table.names), np.nan), UNDEFINED_REPLICATES
     points = [
-        Point(
+        PolicyPoint(
             policy=policy.name,
             fraction=fraction,
             routed=routed_count(queries, fraction),

@@ -18,27 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.independent_views.design import SINGLE_VIEW_PROBE, Design
 from pytest_invari.independent_views.distances import view_distances
 from pytest_invari.independent_views.targets import pairs_within, rounded, weigh, weighted_distances
-from pytest_invari.measure.views import CANONICAL
 from pytest_invari.metrics.arrays import Bools, Floats, Integers, PerQuery
-
-__all__ = [
-    "ALWAYS_AGGREGATE",
-    "CANONICAL_ONLY",
-    "FRACTIONS",
-    "Aggregate",
-    "Policy",
-    "Refusal",
-    "ViewRoles",
-    "endpoints",
-    "make_policies",
-    "probe_instability",
-    "routed_copies",
-    "routed_count",
-    "routed_queries",
-]
+from pytest_invari.observation.design import SINGLE_VIEW_PROBE, Design
+from pytest_invari.observation.views import CANONICAL
 
 FRACTIONS = (0.10, 0.25, 0.50)
 """The shares of queries that P2 routes."""

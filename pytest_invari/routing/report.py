@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_invari.reports.text import figure, number, printable
 from pytest_invari.routing.evaluation import Routing
-from pytest_invari.routing.frontier import COSTS, Frontier, Point
+from pytest_invari.routing.frontier import COSTS, Frontier, PolicyPoint
 from pytest_invari.statistics import Interval
-
-__all__ = ["as_json", "format_routing"]
+from pytest_invari.text import figure, number, printable
 
 _WIDTH = 80
 _DIGITS = 3
@@ -80,7 +78,7 @@ def format_routing(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: PolicyPoint) -> dict[str, Any]:
     return {
         "name": point.name,
         "policy": point.policy,

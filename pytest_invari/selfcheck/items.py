@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.reports.text import harmless
 from pytest_invari.session.items import CheckFailed, showing_progress
+from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import MetricCriterion
-    from pytest_invari.criteria.suite import Suite
-    from pytest_invari.measure.plan import Plan
+    from pytest_invari.criteria.metric import MetricCriterion
+    from pytest_invari.observation.plan import Plan
     from pytest_invari.selfcheck.simulation import Trial, World
-
-__all__ = ["Promise", "PromiseItem", "SelfcheckNode"]
+    from pytest_invari.suitefile.suite import Suite
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.criteria.criterion import MetricCriterion
-from pytest_invari.criteria.suite import Suite, find_suite, packaged_suites
+from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.plan import Plan
-from pytest_invari.options import Settings, read_settings
+from pytest_invari.observation.plan import Plan
 from pytest_invari.reports.json_report import REPORT_BEGINS, SELFCHECK_FORMAT, report_text
-from pytest_invari.reports.writer import write_at_the_end
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
-from pytest_invari.selfcheck.report import Outcome, write_section
+from pytest_invari.selfcheck.report import PromiseOutcome, write_section
 from pytest_invari.session.hooks import named_kinds
-
-__all__ = ["SelfcheckPlugin", "promises", "start"]
+from pytest_invari.session.options import read_settings
+from pytest_invari.session.writing import write_at_the_end
+from pytest_invari.settings import Settings
+from pytest_invari.suitefile.reader import find_suite, packaged_suites
+from pytest_invari.suitefile.suite import Suite
 
 NAME = "invari-selfcheck"
 MOST_QUERIES = 100
@@ -93,7 +93,7 @@ class SelfcheckPlugin:
     def __init__(self, config: pytest.Config, settings: Settings, collected: list[Promise]) -> None:
         self._config, self._settings = config, settings
         self._promises = {promise.id: promise for promise in collected}
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, PromiseOutcome] = {}
 
     def pytest_report_header(self) -> str:
         """Say what is simulated."""
@@ -135,7 +135,7 @@ class SelfcheckPlugin:
         """Gather the trials."""
         carried = getattr(report, "invari_trial", None)
         if report.nodeid in self._promises and carried is not None:
-            self._outcomes[report.nodeid] = Outcome.of(self._promises[report.nodeid], carried)
+            self._outcomes[report.nodeid] = PromiseOutcome.of(self._promises[report.nodeid], carried)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the tables."""

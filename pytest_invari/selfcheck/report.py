@@ -12,7 +12,6 @@ from pytest_invari.selfcheck.simulation import Rate, Trial
 if TYPE_CHECKING:
     from pytest_invari.selfcheck.items import Promise
 
-__all__ = ["Outcome", "write_section"]
 
 _HEAD = ["reranker", "truth", "wrong verdict", "right verdict", "misses, %"]
 _LEGEND = (
@@ -22,14 +21,14 @@ _LEGEND = (
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PromiseOutcome:
     """A promise and its trial."""
 
     promise: Promise
     trial: Trial
 
     @classmethod
-    def of(cls, promise: Promise, carried: Mapping[str, Any]) -> Outcome:
+    def of(cls, promise: Promise, carried: Mapping[str, Any]) -> PromiseOutcome:
         """Put together what :meth:`PromiseItem.carried` took apart."""
         values: dict[str, Any] = {
             key: Rate(**value) if isinstance(value, Mapping) else value for key, value in carried.items()
@@ -37,13 +36,13 @@ class Outcome:
         return cls(promise, Trial(**values))
 
 
-def write_section(reporter: Any, outcomes: Sequence[Outcome]) -> None:
+def write_section(reporter: Any, outcomes: Sequence[PromiseOutcome]) -> None:
     """Write a table for each criterion at each list length, then what the columns mean."""
     from tabulate import tabulate
 
     width = reporter._tw.fullwidth
     reporter.section("invari self-check")
-    groups: dict[str, list[Outcome]] = {}
+    groups: dict[str, list[PromiseOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(_title(outcome.promise), []).append(outcome)
     for title, group in groups.items():
@@ -68,7 +67,7 @@ def _title(promise: Promise) -> str:
     )
 
 
-def _row(outcome: Outcome) -> list[str]:
+def _row(outcome: PromiseOutcome) -> list[str]:
     trial = outcome.trial
     right = trial.passed if trial.right == "pass" else trial.failed
     return [

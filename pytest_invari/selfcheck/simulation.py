@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria.criterion import Limit, judge
-from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.criteria.judgement import Limit, judge
 from pytest_invari.measure.measured import Measured
-from pytest_invari.measure.observe import Observation, observe
-from pytest_invari.measure.plan import Plan, Subject
+from pytest_invari.observation.observation import Observation
+from pytest_invari.observation.observe import observe
+from pytest_invari.observation.plan import Plan, Subject
 from pytest_invari.protocol import Candidate, Context, Reranker, seeded_hash
 from pytest_invari.rerankers.controls import Biased, CanonicalOrder, InputOrder
+from pytest_invari.tasks.task import Task, TaskSet
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.criterion import MetricCriterion, Verdict
-    from pytest_invari.criteria.suite import Suite
+    from pytest_invari.criteria.judgement import Verdict
+    from pytest_invari.criteria.metric import MetricCriterion
     from pytest_invari.statistics import Interval
+    from pytest_invari.suitefile.suite import Suite
 
-__all__ = ["BASELINE", "PROMISE", "SIMULATED", "TOLERANCE", "Rate", "Trial", "World"]
 
 PROMISE = 0.025
 """How often a verdict may be wrong when the truth lies on the bound, by the intervals' construction."""
@@ -146,9 +147,8 @@ class World:
         limit = criterion.limit(self._plan.k)
         verdicts = [
             judge(
-                criterion,
+                limit,
                 interval,
-                k=self._plan.k,
                 min_queries=min(suite.min_queries, self._size),
                 max_undefined=suite.max_undefined,
             ).verdict

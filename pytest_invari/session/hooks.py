@@ -12,19 +12,12 @@ import pytest
 
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.metrics import add_metrics
-from pytest_invari.usercode import refuse_async, unawaited, user_code
+from pytest_invari.protocol.usercode import refuse_async, unawaited, user_code
 
 if TYPE_CHECKING:
-    from pytest_invari.criteria.custom_criterion import Check
+    from pytest_invari.criteria.assertion import AssertionFunction
     from pytest_invari.metrics import Metric
 
-__all__ = [
-    "named_by_hook",
-    "named_kinds",
-    "refuse_async_hooks",
-    "refuse_misspelt_hooks",
-    "use_own_metrics",
-]
 
 OURS = "pytest_invari_"
 """How the names of our hooks begin."""
@@ -111,21 +104,21 @@ def use_own_metrics(config: pytest.Config) -> None:
 
             own = own_metrics(named)
     except InvariError as error:
-        from pytest_invari.reports.text import harmless
+        from pytest_invari.text import harmless
 
         raise pytest.UsageError(harmless(str(error))) from None
     # Also where there are none: those of a run that this one runs within are not meant here.
     config.add_cleanup(add_metrics(own))
 
 
-def named_kinds(config: pytest.Config) -> dict[str, Check]:
+def named_kinds(config: pytest.Config) -> dict[str, AssertionFunction]:
     """The kinds of criteria that conftest hooks name.
 
     Raises:
         InvariError: as :func:`named_by_hook`, or a kind is not sound.
     """
     # Here, because an ordinary run asks for metrics alone.
-    from pytest_invari.criteria.custom_criterion import HOOK, checked_kinds
-    from pytest_invari.criteria.suite_keys import CRITERION_KINDS
+    from pytest_invari.criteria.assertion import HOOK, checked_kinds
+    from pytest_invari.suitefile.keys import CRITERION_KINDS
 
     return checked_kinds(named_by_hook(config, HOOK, "functions"), CRITERION_KINDS)

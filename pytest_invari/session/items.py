@@ -16,19 +16,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.options import runs_nothing
 from pytest_invari.progress import preceded_by, shown_on
-from pytest_invari.reports.results import carry, describe
-from pytest_invari.reports.text import harmless
+from pytest_invari.reports.run import carry
+from pytest_invari.session.options import runs_nothing
+from pytest_invari.suitefile.checks import describe
+from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.gate import Gate
-    from pytest_invari.criteria.checks import Check
-    from pytest_invari.criteria.criterion import Judgement
-    from pytest_invari.reports.results import Summary
-    from pytest_invari.session.bench import Bench
-
-__all__ = ["CheckFailed", "CheckItem", "CheckUndecided", "SuiteNode", "showing_progress"]
+    from pytest_invari.baseline.stored import StoredBaseline
+    from pytest_invari.criteria.judgement import Judgement
+    from pytest_invari.reports.subjects import Summary
+    from pytest_invari.session.judging import Judging
+    from pytest_invari.suitefile.checks import Check
 
 
 class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class
@@ -66,7 +65,7 @@ class SuiteNode(pytest.Directory):
 class CheckItem(pytest.Item):
     """One check. ``nodeid`` is given, because pytest 9.2 would take the brackets apart."""
 
-    def __init__(self, *, check: Check, bench: Bench, gate: Gate, **keywords: Any) -> None:
+    def __init__(self, *, check: Check, bench: Judging, gate: StoredBaseline, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.check, self._bench, self._gate = check, bench, gate
         self.judgement: Judgement | None = None

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling, LoadGroupScheduling, LoadScopeScheduling
 
-__all__ = ["OF_OTHERS", "SubjectScheduling"]
-
 OF_OTHERS: Mapping[str, type[LoadScopeScheduling] | None] = {
     "load": None,
     "loadfile": LoadFileScheduling,

@@ -8,8 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["sigterm_interrupts"]
-
 
 @contextmanager
 def sigterm_interrupts() -> Generator[None]:

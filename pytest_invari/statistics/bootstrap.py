@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_invari.statistics.distribution import (
-    BCa,
-    Distribution,
-    Percentile,
-    acceleration,
-    bias_correction,
-)
+from pytest_invari.settings import IntervalMethod
+from pytest_invari.statistics.distribution import BCa, Distribution, Percentile, acceleration, bias_correction
 from pytest_invari.statistics.guard import guard_distance, guard_mean
 from pytest_invari.statistics.interval import (
     FEWER_THAN_2_QUERIES,
@@ -29,23 +24,10 @@ from pytest_invari.statistics.interval import (
 )
 from pytest_invari.statistics.resampling import Resamples
 
-__all__ = [
-    "Method",
-    "PooledCounts",
-    "Statistic",
-    "bootstrap_difference",
-    "bootstrap_mean",
-    "bootstrap_pooled",
-    "bootstrap_pooled_difference",
-    "bootstrap_sums",
-    "interval_of_replicates",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """Turns rows (..., C), of sums or of pooled ratios, into one number each (...); NaN where it is undefined."""
 
-Method = Literal["bca", "percentile"]
 Guard: TypeAlias = Callable[[Distribution], Distribution]
 
 # The largest share of replicates that may be undefined.
@@ -71,7 +53,7 @@ def bootstrap_mean(
     resamples: Resamples,
     *,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     level: float = 0.95,
 ) -> Interval:
     """The unweighted mean over the queries that have a value, with its interval.
@@ -115,7 +97,7 @@ def bootstrap_difference(
     resamples: Resamples,
     *,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     level: float = 0.95,
 ) -> Interval:
     """The mean of new − base over the queries that have a value in both, with its interval.
@@ -140,7 +122,7 @@ def bootstrap_pooled(
     resamples: Resamples,
     *,
     distance_from: float | None = None,
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     level: float = 0.95,
 ) -> Interval:
     """A statistic of the ratios Σ numerators / Σ denominators over queries, with its interval.
@@ -181,7 +163,7 @@ def bootstrap_pooled_difference(
     statistic: Statistic,
     resamples: Resamples,
     *,
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     level: float = 0.95,
 ) -> Interval:
     """A pooled statistic of new minus that of base, both resampled by the same draws.
@@ -205,7 +187,7 @@ def bootstrap_sums(
     resamples: Resamples,
     *,
     defined: NDArray[np.bool_],
-    method: Method = "bca",
+    method: IntervalMethod = "bca",
     guard: Guard | None = None,
     level: float = 0.95,
 ) -> Interval:

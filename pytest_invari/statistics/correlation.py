@@ -20,15 +20,6 @@ from pytest_invari.statistics.distribution import Percentile
 from pytest_invari.statistics.interval import Interval
 from pytest_invari.statistics.resampling import Resamples
 
-__all__ = [
-    "CONSTANT_VALUES",
-    "FEWER_THAN_3_QUERIES",
-    "Correlation",
-    "CorrelationBootstrap",
-    "bootstrap_spearman",
-    "spearman",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 

@@ -9,8 +9,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BCa", "Distribution", "Percentile", "acceleration", "bias_correction"]
-
 Floats = NDArray[np.float64]
 
 # Replicates this close to the estimate, as a share of their spread, differ from it by rounding alone.

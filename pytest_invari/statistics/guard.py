@@ -20,16 +20,6 @@ from numpy.typing import NDArray
 
 from pytest_invari.statistics.distribution import Distribution
 
-__all__ = [
-    "Guarded",
-    "Limit",
-    "Noise",
-    "RareShare",
-    "SeldomSeen",
-    "guard_distance",
-    "guard_mean",
-]
-
 Floats = NDArray[np.float64]
 
 # As many queries off the bound are enough for the bootstrap.
@@ -38,7 +28,7 @@ _ENOUGH = 5
 _EQUAL = 1e-12
 
 
-class Limit(Protocol):
+class GuardLimit(Protocol):
     """What one side of a distribution has to allow for."""
 
     def bound(self, tail: float) -> float:
@@ -144,8 +134,8 @@ class Guarded:
     """A distribution whose bounds are no nearer than what its limits allow, above or below it."""
 
     inner: Distribution
-    above: Limit | None
-    below: Limit | None
+    above: GuardLimit | None
+    below: GuardLimit | None
 
     @property
     def method(self) -> str:
@@ -219,5 +209,5 @@ def _near_side(anchor: float, seen: Floats, count: int) -> SeldomSeen | None:
     return SeldomSeen(anchor, float(seen.mean()) - anchor, len(seen), count) if len(seen) else None
 
 
-def _guarded(distribution: Distribution, above: Limit | None, below: Limit | None) -> Distribution:
+def _guarded(distribution: Distribution, above: GuardLimit | None, below: GuardLimit | None) -> Distribution:
     return distribution if above is None and below is None else Guarded(distribution, above, below)

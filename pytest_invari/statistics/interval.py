@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from pytest_invari.statistics.distribution import Distribution
 
-__all__ = ["FEWER_THAN_2_QUERIES", "NO_DEFINED_QUERY", "UNDEFINED_REPLICATES", "Interval"]
-
 NO_DEFINED_QUERY = "no_defined_query"
 FEWER_THAN_2_QUERIES = "fewer_than_2_queries"
 UNDEFINED_REPLICATES = "undefined_replicates"

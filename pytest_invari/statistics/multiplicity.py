@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["holm"]
-
 
 def holm(p_values: Sequence[float], *, of: int | None = None) -> list[float]:
     """Adjust p-values so that claiming those of α or less errs at all with probability α at most.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery
 from pytest_invari.statistics.resampling import seed_from
 
-__all__ = ["ManyPairings", "PairedStatistic", "mean_over_pairings", "pairing_p_value"]
-
 PairedStatistic: TypeAlias = Callable[[Integers, Integers], PerQuery]
 """A metric of positions and ranks (N, M, K), such as ``ppi`` or ``bucket_agreement_gap``."""
 

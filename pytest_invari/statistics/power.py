@@ -7,8 +7,6 @@ import math
 from pytest_invari.statistics.guard import Guarded
 from pytest_invari.statistics.interval import Interval
 
-__all__ = ["minimum_detectable_effect", "queries_needed"]
-
 # Quantiles of the normal distribution for a two-sided 95 % interval and for 80 % power.
 _Z_LEVEL, _Z_POWER = 1.96, 0.84
 # More queries than anyone will have are no advice.

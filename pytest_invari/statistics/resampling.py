@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Resamples", "paper_resamples", "seed_from", "seeded_resamples"]
-
 Counts: TypeAlias = NDArray[np.integer[Any]]
 
 REPLICATES = 9999

@@ -4,11 +4,11 @@ Strategies for Hypothesis are in ``testing.strategies``. The fixture ``invari`` 
 assertions judge intervals: see ``testing.study``.
 """
 
-from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request
+from pytest_invari.tasks.task import Task, TaskSet
 from pytest_invari.testing.invariance import OrderDependentError, assert_permutation_invariant
-from pytest_invari.testing.verdicts import CriterionNotMetError, InvariUndecidedWarning
 
 __all__ = [
     "Candidate",

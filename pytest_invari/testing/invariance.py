@@ -8,21 +8,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, permutations
 
-from pytest_invari.data.tasks import Task, TaskSet
+from pytest_invari.criteria.outcomes import WithoutInternals
+from pytest_invari.criteria.witness_text import witness_lines
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.lookup.adapt import make_reranker
-from pytest_invari.lookup.registry import Build, ModelSettings, Registry
-from pytest_invari.measure.observe import request_for
-from pytest_invari.measure.views import View, shuffled
-from pytest_invari.members import check_reranker, prepare_reranker
+from pytest_invari.observation.observe import request_for
+from pytest_invari.observation.views import View
+from pytest_invari.observation.witness import LEAST_CALLS, Order, Witness, find_witness
 from pytest_invari.protocol import Candidate, Ranking, rank_all
-from pytest_invari.reports.text import printable
-from pytest_invari.reports.witness_text import witness_lines
-from pytest_invari.testing.given import Tasks, load_given
-from pytest_invari.testing.verdicts import WithoutInternals
-from pytest_invari.witness import LEAST_CALLS, Order, Witness, find_witness
-
-__all__ = ["OrderDependentError", "Surroundings", "assert_invariant", "assert_permutation_invariant"]
+from pytest_invari.protocol.capabilities import check_reranker, prepare_reranker
+from pytest_invari.protocol.seeding import shuffled
+from pytest_invari.registry.adapt import make_reranker
+from pytest_invari.registry.build import Build
+from pytest_invari.registry.registry import Registry
+from pytest_invari.settings import ModelSettings
+from pytest_invari.tasks.task import Task, TaskSet
+from pytest_invari.testing.inputs import Tasks, load_given
+from pytest_invari.text import printable
 
 VIEWS = 8
 """Orders of each list, where nothing else is asked for."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.data.tasks import Task
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context
+from pytest_invari.tasks.task import Task
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["tasks"]
 
 # A single candidate has no order.
 _FEWEST = 2

@@ -9,9 +9,7 @@ from pytest_invari.protocol import RankingError
 from pytest_invari.rerankers.bridges.bridge import Answer, Bridge
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
-
-__all__ = ["AnswerDotAI", "from_ranker", "make"]
+    from pytest_invari.registry.build import Build
 
 
 class AnswerDotAI(Bridge):

@@ -14,8 +14,6 @@ from pytest_invari.errors import InvariError, counted
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request
 
-__all__ = ["Answer", "Asked", "Bridge"]
-
 Asked = tuple[str, list[str]]
 """A query, and the texts of its candidates in the order shown."""
 

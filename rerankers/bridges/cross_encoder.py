@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.requests import TRUNCATED
 from pytest_invari.protocol import Cost, RankingError
+from pytest_invari.protocol.diagnostics import TRUNCATED
 from pytest_invari.rerankers.bridges.bridge import Answer, Asked, Bridge
 from pytest_invari.rerankers.language_model.conversion import quiet_transformers
 from pytest_invari.rerankers.language_model.source import find_model
 from pytest_invari.rerankers.language_model.threads import share_cores
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build, ModelSettings
+    from pytest_invari.registry.build import Build
     from pytest_invari.rerankers.language_model.source import ModelSource
-
-__all__ = ["CrossEncoderBridge", "from_model", "make"]
+    from pytest_invari.settings import ModelSettings
 
 
 class CrossEncoderBridge(Bridge):

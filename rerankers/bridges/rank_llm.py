@@ -7,8 +7,6 @@ from typing import Any
 from pytest_invari.protocol import Cost
 from pytest_invari.rerankers.bridges.bridge import Answer, Bridge
 
-__all__ = ["RankLLM", "from_reranker"]
-
 
 class RankLLM(Bridge):
     """Ranks by ``reranker.rerank_batch``; places in the list are the ids that the library sees.

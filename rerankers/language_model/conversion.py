@@ -17,8 +17,6 @@ from pytest_invari.errors import InvariError
 from pytest_invari.progress import bar
 from pytest_invari.rerankers.language_model.source import ModelSource
 
-__all__ = ["model_folder", "quiet_transformers", "tokenizer_folder"]
-
 COMPLETE = "complete.json"
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from pytest_invari.progress import tick
 from pytest_invari.rerankers.language_model.prompt import Prompt
 
-__all__ = ["Engine", "LabelReading"]
-
 PREFIX_CACHE_BYTES = 1 << 30
 
 

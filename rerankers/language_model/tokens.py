@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Tokens"]
-
 
 class Tokens:
     """A tokenizer that never joins two pieces of a prompt and never obeys the text it is given."""

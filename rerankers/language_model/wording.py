@@ -9,8 +9,6 @@ from typing import NamedTuple
 from pytest_invari.protocol import Context
 from pytest_invari.rerankers.language_model.prompts import Template
 
-__all__ = ["Line", "Piece", "Wording"]
-
 
 class Piece(NamedTuple):
     """A part of a prompt. One that *is_item* is a query's, history entry's or candidate's own text."""
@@ -19,7 +17,7 @@ class Piece(NamedTuple):
     is_item: bool = False
 
 
-class Line(NamedTuple):
+class PromptLine(NamedTuple):
     """A text and the words around it."""
 
     before: Piece
@@ -28,7 +26,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class PromptWording:
     """A template with its noun. What the context says comes first, then the candidates, then the question."""
 
     template: Template
@@ -45,10 +43,10 @@ class Wording:
                 yield from self._around(template.history_line, entry.text)
         yield Piece(self._worded(template.candidates))
 
-    def candidate(self, text: str, label: str) -> Line:
+    def candidate(self, text: str, label: str) -> PromptLine:
         """One candidate's line."""
         before, item, after = self._around(self.template.candidate_line, text)
-        return Line(
+        return PromptLine(
             Piece(before.text.replace("{label}", label)), item, Piece(after.text.replace("{label}", label))
         )
 
@@ -62,10 +60,10 @@ class Wording:
         """How the model's answer begins."""
         return self._worded(self.template.answer_start)
 
-    def _around(self, piece: str, text: str) -> Line:
+    def _around(self, piece: str, text: str) -> PromptLine:
         before, _, after = self._worded(piece).partition("{text}")
         # Line breaks inside a text would look like the end of the item.
-        return Line(Piece(before), Piece(" ".join(text.split()), is_item=True), Piece(after))
+        return PromptLine(Piece(before), Piece(" ".join(text.split()), is_item=True), Piece(after))
 
     def _worded(self, piece: str) -> str:
         return piece.replace("{noun}", self.noun)

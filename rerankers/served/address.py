@@ -9,9 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.address import NO_VARIABLE, is_variable
-
-__all__ = ["Address", "Key"]
+from pytest_invari.registry.address import NO_VARIABLE, is_variable
 
 _NO_ADDRESS = "option 'url' must be an address such as http://localhost:8000"
 
@@ -72,7 +70,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """Where a key is read from, when it is needed: an environment variable, or a file that holds it alone.
 
     The key itself is in no field, so that it cannot be shown by accident. ``is_wanted`` says that the user
@@ -84,7 +82,7 @@ class Key:
     is_wanted: bool = True
 
     @classmethod
-    def of(cls, env: str, file: str, usual: str) -> Key:
+    def of(cls, env: str, file: str, usual: str) -> ApiKey:
         """From the options ``key_env`` and ``key_file``, or else from the variable that is *usual*.
 
         Raises:

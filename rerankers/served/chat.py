@@ -8,8 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.requests import TRUNCATED
-from pytest_invari.measure.uncertainty import certainty
+from pytest_invari.observation.uncertainty import certainty
 from pytest_invari.protocol import (
     Candidate,
     Context,
@@ -20,19 +19,19 @@ from pytest_invari.protocol import (
     Request,
     seeded_hash,
 )
+from pytest_invari.protocol.diagnostics import TRUNCATED
 from pytest_invari.rerankers.language_model.prompts import Template, read_template
-from pytest_invari.rerankers.language_model.wording import Piece, Wording
-from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.language_model.wording import Piece, PromptWording
+from pytest_invari.rerankers.served.address import Address, ApiKey
 from pytest_invari.rerankers.served.client import Client, Reply
 from pytest_invari.rerankers.served.first_token import FirstToken
 from pytest_invari.rerankers.served.host import Limits
-from pytest_invari.rerankers.served.label_audit import Audit, audit_by_answers, audit_by_tokenizer
+from pytest_invari.rerankers.served.label_audit import LabelAudit, audit_by_answers, audit_by_tokenizer
 from pytest_invari.rerankers.served.service import Served, described, part, unusable, whole
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
+    from pytest_invari.registry.build import Build
 
-__all__ = ["ChatEndpoint", "LengthField", "make"]
 
 LengthField = Literal["max_tokens", "max_completion_tokens"]
 
@@ -67,7 +66,7 @@ class ChatEndpoint(Served):
     ) -> None:
         super().__init__(client)
         self.model, self.template, self.k = model, template, k
-        self.wording = Wording(template, noun)
+        self.wording = PromptWording(template, noun)
         self.text_characters = text_characters
         self.label_binding: LabelBinding = labels
         self.alphabet = tuple(alphabet) or tuple(string.ascii_uppercase)
@@ -163,7 +162,7 @@ class ChatEndpoint(Served):
         }
 
     @property
-    def _audit(self) -> Audit | None:
+    def _audit(self) -> LabelAudit | None:
         """Kept for the session, since the same reranker may be built twice."""
         return self._shared.get(self._audit_key)
 
@@ -292,7 +291,7 @@ def make(
     address = Address(address.origin, address.path.removesuffix("/v1"))
     client = Client(
         address,
-        Key.of(key_env, key_file, "OPENAI_API_KEY" if address.origin == OPENAI else ""),
+        ApiKey.of(key_env, key_file, "OPENAI_API_KEY" if address.origin == OPENAI else ""),
         Limits(concurrency, timeout, attempts),
         build.shared,
         plain_http_key=plain_http_key,

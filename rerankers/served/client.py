@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_invari.errors import InvariError, ServiceDownError
 from pytest_invari.protocol import RankingError
+from pytest_invari.protocol.usercode import one_line
 from pytest_invari.redaction import without_secrets
-from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.served.address import Address, ApiKey
 from pytest_invari.rerankers.served.hiding import Hiding, hide_in_logs
 from pytest_invari.rerankers.served.host import Host, Limits
-from pytest_invari.usercode import one_line
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Client", "Reply", "ServiceError", "TransientServiceError"]
 
 # Statuses below 500 after which the same request may succeed a moment later, and those above after which it
 # will not. Others above are a service's own trouble, also where no standard has them (529, Cloudflare's 52x).
@@ -84,7 +83,7 @@ class Client:
     def __init__(
         self,
         address: Address,
-        key: Key,
+        key: ApiKey,
         limits: Limits,
         shared: MutableMapping[object, Any],
         *,
@@ -114,7 +113,7 @@ class Client:
         Raises:
             InvariError: one of them cannot be; the message names it.
         """
-        address, key = Address.parse(url), Key.of(key_env, key_file, "")
+        address, key = Address.parse(url), ApiKey.of(key_env, key_file, "")
         return cls(
             address, key, Limits(concurrency, timeout, attempts), shared, plain_http_key=plain_http_key
         )

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_invari.protocol import RankingError
+from pytest_invari.protocol.usercode import shortened
 from pytest_invari.rerankers.served.service import is_finite, part
-from pytest_invari.usercode import shortened
-
-__all__ = ["FirstToken"]
 
 # A label stands at the beginning of an answer, or after a space, and tokens of both kinds mean the label.
 FORMS = ("{}", " {}")

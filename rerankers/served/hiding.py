@@ -12,8 +12,6 @@ from urllib.parse import quote
 
 from pytest_invari.redaction import HIDDEN, SHORTEST_SECRET
 
-__all__ = ["Hiding", "hide_in_logs"]
-
 # Of httpx2, which writes down the headers that come back, where a user asks for so much.
 LOGGERS = ("httpx2", *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from pytest_invari.errors import InvariError
 
-__all__ = ["Host", "Limits"]
-
 # That many requests in a row, each tried to the end, and nobody is there.
 OUTAGE = 8
 

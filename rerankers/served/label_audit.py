@@ -10,11 +10,9 @@ from pytest_invari.rerankers.served.client import Client, ServiceError, Transien
 from pytest_invari.rerankers.served.first_token import FirstToken
 from pytest_invari.rerankers.served.service import part
 
-__all__ = ["Audit", "audit_by_answers", "audit_by_tokenizer"]
-
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class LabelAudit:
     """How labels were checked, and those that no answer has shown so far."""
 
     kind: str
@@ -24,7 +22,7 @@ class Audit:
         return f"{self.kind}, not seen: {' '.join(self.unseen)}" if self.unseen else self.kind
 
 
-def audit_by_tokenizer(client: Client, model: str, labels: Sequence[str], before: str) -> Audit | None:
+def audit_by_tokenizer(client: Client, model: str, labels: Sequence[str], before: str) -> LabelAudit | None:
     """Ask the service's own tokenizer; None where it has none to ask.
 
     vLLM and SGLang read ``prompt`` and ``add_special_tokens``, llama.cpp ``content`` and ``add_special``, and
@@ -46,12 +44,12 @@ def audit_by_tokenizer(client: Client, model: str, labels: Sequence[str], before
     _require_none(label for label in labels if label not in tokens)
     if len(set(tokens.values())) < len(tokens):
         raise InvariError(f"labels share a token of the service's model: {', '.join(map(repr, labels))}")
-    return Audit("tokenize")
+    return LabelAudit("tokenize")
 
 
 def audit_by_answers(
     repeat: Callable[[str], FirstToken], labels: Sequence[str], seen: Iterable[str]
-) -> Audit:
+) -> LabelAudit:
     """Have the model *repeat* each label that was not *seen* in an answer; one that it shows is a token.
 
     A model that does not do as it is told leaves some unseen. That is no fault of theirs: where they are
@@ -69,7 +67,7 @@ def audit_by_answers(
         elif said and label.startswith(said):
             parts.append(label)
     _require_none(parts)
-    return Audit("by answer", tuple(label for label in labels if label not in proven))
+    return LabelAudit("by answer", tuple(label for label in labels if label not in proven))
 
 
 def _tokens(client: Client, model: str, text: str) -> list[int] | None:

@@ -11,22 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request
-from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.served.address import Address, ApiKey
 from pytest_invari.rerankers.served.client import Client
 from pytest_invari.rerankers.served.host import Limits
-from pytest_invari.rerankers.served.service import (
-    Served,
-    described,
-    part,
-    scores_by_index,
-    unusable,
-    whole,
-)
+from pytest_invari.rerankers.served.service import Served, described, part, scores_by_index, unusable, whole
 
 if TYPE_CHECKING:
-    from pytest_invari.lookup.registry import Build
+    from pytest_invari.registry.build import Build
 
-__all__ = ["RerankEndpoint", "ShapeName", "make"]
 
 ShapeName = Literal["cohere", "jina", "voyage", "vllm", "tei"]
 
@@ -197,7 +189,7 @@ def make(
     own, usual = chosen.key
     client = Client(
         address,
-        Key.of(key_env, key_file, usual if address.origin == own else ""),
+        ApiKey.of(key_env, key_file, usual if address.origin == own else ""),
         Limits(concurrency, timeout, attempts),
         build.shared,
         plain_http_key=plain_http_key,

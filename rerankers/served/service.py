@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.requests import ATTEMPTS
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, RankingError, Request
+from pytest_invari.protocol.diagnostics import ATTEMPTS
 from pytest_invari.rerankers.served.client import Client, Reply, ServiceError, TransientServiceError
-
-__all__ = ["Served", "is_finite", "scores_by_index"]
 
 # A batch keeps the places in flight filled for most of its time, and is all that a killed run loses.
 BATCH_PER_PLACE = 8

@@ -67,7 +67,7 @@ def test_names_are_the_same_things_as_in_their_modules() -> None:
     import pytest_invari.testing
 
     for module in (pytest_invari.metrics.custom, pytest_invari.protocol, pytest_invari.testing):
-        for name in set(NAMES) & set(module.__all__):
+        for name in set(NAMES) & set(vars(module)):
             assert getattr(pytest_invari, name) is getattr(module, name)
     assert pytest_invari.__version__ == version("pytest-invari")
 

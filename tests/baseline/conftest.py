@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.plugin.conftest import SUITE, Project, project
+from tests.session.conftest import SUITE, Project, project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_documentation import ROOT, blocks, commands, project
-from tests.plugin.conftest import QUIET
+from tests.session.conftest import QUIET
 
 __all__ = ["project"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.plugin.conftest import write_tasks
+from tests.session.conftest import write_tasks
 
 if TYPE_CHECKING:
     from tests.baseline.conftest import Gated

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_invari.data.taskfile import read_tasks, write_tasks
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.datasets import movielens
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import seeded_hash
+from pytest_invari.tasks.task import TaskSet
+from pytest_invari.tasks.taskfile import read_tasks, write_tasks
 
 FILMS = 80
 

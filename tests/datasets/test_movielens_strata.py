@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_invari.data.tasks import Stratum, TaskSet
 from pytest_invari.datasets import candidates, movielens, movielens_strata
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import Registry
 from pytest_invari.protocol import seeded_hash
+from pytest_invari.registry.registry import Registry
+from pytest_invari.tasks.task import Stratum, TaskSet
 
 # Time, film, rating.
 Rating = tuple[int, int, float]

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_invari.criteria.suite import read_suite
-from pytest_invari.criteria.suite_keys import SUITE
 from pytest_invari.records.jsonl import read_rankings, write_rankings
 from pytest_invari.rerankers.language_model.prompts import read_template
-from pytest_invari.testing.studies import Studies
-from tests.bridges.conftest import save_cross_encoder
+from pytest_invari.session.fixture import Studies
+from pytest_invari.suitefile.keys import SUITE
+from pytest_invari.suitefile.reader import read_suite
+from tests.rerankers.bridges.conftest import save_cross_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_invari.records.exchange import import_rankings
 from tests.docs.test_documentation import ROOT
-from tests.plugin.conftest import QUIET, write_tasks
+from tests.session.conftest import QUIET, write_tasks
 
 SUITE = """
 [suite]

@@ -15,11 +15,11 @@ import pytest
 from pytest_invari import hookspecs, protocol
 from pytest_invari.baseline.file import FORMAT as BASELINE
 from pytest_invari.baseline.outcomes import Outcome
-from pytest_invari.data import taskfile
 from pytest_invari.records import jsonl, rows
-from pytest_invari.session.gatekeeper import Rerun, Unjudged
+from pytest_invari.session.strict import Rerun, Unjudged
+from pytest_invari.tasks import taskfile
 from tests.docs.test_documentation import ROOT, blocks
-from tests.plugin.conftest import QUIET, write_tasks
+from tests.session.conftest import QUIET, write_tasks
 
 FOLDER = ROOT / "docs" / "reference"
 GENERATOR = runpy.run_path(str(ROOT / "docs" / "generate.py"))
@@ -124,7 +124,9 @@ def test_the_examples_of_hooks_work(pytester: pytest.Pytester, monkeypatch: pyte
     kind = '[[criterion]]\nname = "head"\nkind = "stable_head"\noptions = {at_least = 0.7}\n'
     suite.write_text(SUITE.replace("gpi", "top_moves") + kind, encoding="utf-8")
     examples = blocks(FOLDER / "hooks.md", "python")
-    assert re.findall(r"^def (pytest_invari_\w+)", "".join(examples), re.MULTILINE) == list(hookspecs.__all__)
+    assert re.findall(r"^def (pytest_invari_\w+)", "".join(examples), re.MULTILINE) == [
+        name for name in vars(hookspecs) if name.startswith("pytest_invari_")
+    ]
     for number, body in enumerate(examples):
         (pytester.path / f"hook_{number}.py").write_text(body, encoding="utf-8")
     plugins = [word for number in range(len(examples)) for word in ("-p", f"hook_{number}")]

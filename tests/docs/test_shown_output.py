@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.docs.test_documentation import ROOT, blocks, write_files
-from tests.plugin.conftest import QUIET
+from tests.session.conftest import QUIET
 
 PAGE = ROOT / "docs" / "suites.md"
 

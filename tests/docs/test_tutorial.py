@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_documentation import BLOCK, FILE_NAME, ROOT
-from tests.plugin.conftest import QUIET
+from tests.session.conftest import QUIET
 
 PAGE = ROOT / "docs" / "tutorial.md"
 INSTALLATION = "python -m pip install ./pytest-invari"

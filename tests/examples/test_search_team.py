@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_documentation import ROOT, commands
-from tests.plugin.conftest import QUIET
+from tests.session.conftest import QUIET
 
 EXAMPLE = ROOT / "examples" / "search_team"
 GATE = "--invari-suite=search.invari.toml"

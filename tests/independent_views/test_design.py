@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.independent_views.design import Design, statistic_names
+from pytest_invari.observation.design import Design, statistic_names
 
 BANK = ("canonical", "13", "17", "19", "23", "29", "31", "41")
 PAPER = Design(BANK, ("canonical", "13"), ("23", "29", "31", "41"))

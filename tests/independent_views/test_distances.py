@@ -14,11 +14,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_invari.independent_views.distances import (
-    exposure_vectors,
-    exposure_weights,
-    view_distances,
-)
+from pytest_invari.independent_views.distances import exposure_vectors, exposure_weights, view_distances
 from pytest_invari.independent_views.targets import pairs_within, weigh, weighted_distances
 from pytest_invari.metrics.arrays import Floats, Integers
 

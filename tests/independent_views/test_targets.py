@@ -12,7 +12,6 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_invari.independent_views.design import Measure
 from pytest_invari.independent_views.distances import exposure_vectors, view_distances
 from pytest_invari.independent_views.targets import (
     Pairs,
@@ -26,6 +25,7 @@ from pytest_invari.independent_views.targets import (
     weighted_distances,
 )
 from pytest_invari.metrics.arrays import Floats, Integers
+from pytest_invari.observation.design import Measure
 from pytest_invari.statistics import spearman
 
 PROBE, TARGET = (0, 1), (4, 5, 6, 7)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_invari.criteria.criterion import MetricCriterion
-from pytest_invari.criteria.suite import find_suite
+from pytest_invari.criteria.metric import MetricCriterion
+from pytest_invari.suitefile.reader import find_suite
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "g22_published_bounds.json").read_text(encoding="utf-8")

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_invari.data.tasks import Task
-from pytest_invari.lookup.adapt import FunctionReranker
-from pytest_invari.measure.audit import Audit, audit_reranker
+from pytest_invari.observation.audit import Audit, audit_reranker
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, RankingError, Request, Reranker
+from pytest_invari.registry.adapt import FunctionReranker
+from pytest_invari.tasks.task import Task
 
 Score = Callable[[str, list[str]], list[float]]
 

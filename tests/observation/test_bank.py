@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet
 import pytest
 
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import RerankerSpec
-from pytest_invari.measure.plan import Plan
-from pytest_invari.measure.views import bank_views
+from pytest_invari.observation.plan import Plan
+from pytest_invari.observation.views import bank_views
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.tasks.task import TaskSet
 
 if TYPE_CHECKING:
-    from tests.observation.conftest import ById, Project
+    from tests.measure.conftest import ById, Project
 
 MINE = RerankerSpec("mine")
 BANK = ("canonical", "13", "17", "19")

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.measure import observe as module
-from pytest_invari.measure.observe import Observation, observe, request_for, stored
-from pytest_invari.measure.plan import Plan, Subject
-from pytest_invari.measure.views import View
+from pytest_invari.observation import observe as module
+from pytest_invari.observation.observation import Observation
+from pytest_invari.observation.observe import observe, request_for, stored
+from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.views import View
 from pytest_invari.progress import Bar, bar
 from pytest_invari.protocol import Cost, Ranking, Request
-from pytest_invari.records.folder import Record, RecordFolder
+from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.manifest import Manifest
+from pytest_invari.records.record import Record
+from pytest_invari.tasks.task import TaskSet
 
 if TYPE_CHECKING:
-    from tests.observation.conftest import ById, InBatches
+    from tests.measure.conftest import ById, InBatches
 
 Views = Mapping[str, Sequence[View]]
 
@@ -81,7 +83,7 @@ def test_batches_are_of_64_when_the_reranker_does_not_say(by_id: type[ById]) -> 
             self.sizes.append(len(requests))
             return [self.rank(request) for request in requests]
 
-    from tests.observation.conftest import make_tasks
+    from tests.measure.conftest import make_tasks
 
     tasks = make_tasks(20)
     observe(Silent(), tasks, Plan("films", 5, None, 4).sample(tasks), show=False)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_invari.measure.observe import Observation
-from pytest_invari.measure.uncertainty import canonical_uncertainty, certainty
+from pytest_invari.observation.observation import Observation
+from pytest_invari.observation.uncertainty import canonical_uncertainty, certainty
 from pytest_invari.protocol import Ranking
 
 FINITE = st.floats(-700, 700)

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.data.tasks import Task, TaskSet
-from pytest_invari.lookup.registry import Build, ModelSettings, Registry
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request, Reranker
+from pytest_invari.registry.build import Build
+from pytest_invari.registry.registry import Registry
+from pytest_invari.settings import ModelSettings
+from pytest_invari.tasks.task import Task, TaskSet
 
 CANDIDATES = (Candidate("c", "cube"), Candidate("a", "ant"), Candidate("b", "a bee"))
 CONTEXT = Context("insects", (HistoryEntry("wasp", 4.5),))

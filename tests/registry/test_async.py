@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.criteria.custom_criterion import checked_kinds
+from pytest_invari.criteria.assertion import checked_kinds
 from pytest_invari.errors import InvariError
-from pytest_invari.members import prepare_reranker
 from pytest_invari.metrics.custom import CustomMetric
 from pytest_invari.protocol import Ranking, Request, rank_all
+from pytest_invari.protocol.capabilities import prepare_reranker
 
 HINT = "async functions are not awaited; wrap it in a plain function that calls asyncio.run"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.members import fingerprint_of
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Candidate, Context, Ranking, RankingError, Request
+from pytest_invari.protocol.capabilities import fingerprint_of
 
 TWINS = Request("q", Context(), (Candidate("x", "same"), Candidate("y", "same"), Candidate("z", "other")))
 

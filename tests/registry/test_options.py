@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.parameters import bind_options
+from pytest_invari.registry.parameters import bind_options
 
 if TYPE_CHECKING:
     from nowhere import Absent  # type: ignore[import-not-found]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.data.taskfile import write_tasks
-from pytest_invari.data.tasks import Task, TaskSet
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import Registry
+from pytest_invari.registry.registry import Registry
+from pytest_invari.tasks.task import Task, TaskSet
+from pytest_invari.tasks.taskfile import write_tasks
 
 RERANKERS = "pytest_invari.rerankers"
 DATASETS = "pytest_invari.datasets"
@@ -385,7 +385,7 @@ def test_a_data_set_of_another_distribution(project: Any, install: Callable[...,
         "site/shop_data.py",
         """
         from pytest_invari.protocol import Candidate, Context
-        from pytest_invari.data.tasks import Task, TaskSet
+        from pytest_invari.tasks.task import Task, TaskSet
 
         def load(k, queries):
             candidates = tuple(Candidate(str(i), f"film {i}") for i in range(k + 2))
@@ -421,7 +421,8 @@ def test_packaged_suites_are_listed_with_their_titles() -> None:
 
 def test_listing_and_building_load_nothing_heavy() -> None:
     code = (
-        "import sys; from pytest_invari.lookup.registry import Registry; names = Registry().reranker_names();"
+        "import sys; from pytest_invari.registry.registry import Registry;"
+        "names = Registry().reranker_names();"
         "assert 'sgs' in names; assert Registry().dataset_names();"
         "heavy = {'numpy', 'torch', 'pandas', 'scipy', 'pyarrow', 'transformers', 'tqdm'} & set(sys.modules);"
         "own = [name for name in sys.modules if name.startswith('pytest_invari.rerankers.')];"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import RerankerSpec
+from pytest_invari.registry.spec import RerankerSpec
 
 
 @pytest.mark.parametrize(

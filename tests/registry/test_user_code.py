@@ -13,8 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.members import batch_size_of, calls_of, check_reranker, fingerprint_of, prepare_reranker
-from pytest_invari.usercode import one_line, shortened, told, user_code
+from pytest_invari.protocol.capabilities import (
+    batch_size_of,
+    calls_of,
+    check_reranker,
+    fingerprint_of,
+    prepare_reranker,
+)
+from pytest_invari.protocol.usercode import describe_error, one_line, shortened, user_code
 
 
 class Unspeakable(Exception):  # noqa: N818
@@ -34,11 +40,11 @@ def message(call: Callable[[], object], *arguments: str) -> str:
 @settings(max_examples=50, deadline=None)
 def test_every_message_is_one_line(text: str) -> None:
     assert len(one_line(ValueError(text)).splitlines()) == 1
-    assert len(told(ValueError(text)).splitlines()) == 1
+    assert len(describe_error(ValueError(text)).splitlines()) == 1
 
 
 def test_what_cannot_be_shown_is_said() -> None:
-    assert told(Unspeakable()) == "Unspeakable: a message that cannot be shown"
+    assert describe_error(Unspeakable()) == "Unspeakable: a message that cannot be shown"
     assert shortened(Unspeakable()) == "a Unspeakable that cannot be shown"
     assert shortened([1] * 100) == str([1] * 100)[:57] + "..."
 
@@ -54,7 +60,7 @@ def test_the_place_is_the_innermost_line_of_the_users_own_code(tmp_path: Path) -
 
 
 def test_installed_code_is_named_where_there_is_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_invari.usercode._INSTALLED", (str(Path(__file__).parent),))
+    monkeypatch.setattr("pytest_invari.protocol.usercode._INSTALLED", (str(Path(__file__).parent),))
     assert f"({__file__}, line " in message(lambda: [][1], "looking")
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_invari.data.tasks import Task, TaskSet
-from pytest_invari.lookup.registry import Build, ModelSettings, Registry
-from pytest_invari.measure.views import sample_views
+from pytest_invari.observation.views import sample_views
 from pytest_invari.protocol import Candidate, Context, Request, Reranker
+from pytest_invari.registry.build import Build
+from pytest_invari.registry.registry import Registry
+from pytest_invari.settings import ModelSettings
+from pytest_invari.tasks.task import Task, TaskSet
 
 
 class Lists:

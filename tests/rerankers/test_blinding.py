@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_invari.blinding import blind_ids
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.arrays import query_arrays
 from pytest_invari.metrics.loc import loc
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, Request, Reranker, rank_all
+from pytest_invari.protocol.blinding import blind_ids
 
 
 class ByText:

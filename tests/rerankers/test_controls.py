@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.views import shuffled
 from pytest_invari.protocol import Cost, rank_all
+from pytest_invari.protocol.seeding import shuffled
 
 LEAVES = ["random", "constant", "input_order", "reverse_input_order", "oracle", "first_stage", "biased"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Candidate, Context, Cost, HistoryEntry, Ranking, Request
-from pytest_invari.rerankers.memo import Memo
+from pytest_invari.registry.memo import Memo
 
 
 class Counting:

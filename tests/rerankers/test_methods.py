@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.views import shuffled
 from pytest_invari.protocol import Cost, Ranking, Request, Reranker, rank_all, seeded_hash
+from pytest_invari.protocol.seeding import shuffled
 
 METHODS = [
     "bootstrapping:base=biased:noise=1",

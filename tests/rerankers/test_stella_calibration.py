@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_invari.data.tasks import TaskSet
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Ranking, Request
+from pytest_invari.tasks.task import TaskSet
 
 SMALL = "probes=2,repeats=1"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_invari.metrics.arrays import Floats, PerQuery
 from pytest_invari.protocol import Cost
-from pytest_invari.routing import COSTS, Frontier, Outcomes, Point, Policy, ViewRoles, frontier
+from pytest_invari.routing import COSTS, Frontier, Outcomes, Policy, PolicyPoint, ViewRoles, frontier
 from pytest_invari.routing.domination import domination_frequencies, dominations
 from pytest_invari.routing.policies import endpoints, routed_count
 from pytest_invari.statistics import Resamples, paper_resamples, seeded_resamples
@@ -52,7 +52,7 @@ def policy(name: str, order: list[int]) -> Policy:
     return Policy(name, np.array(order), first, ROLES.target)
 
 
-def points_of(found: Frontier) -> dict[str, Point]:
+def points_of(found: Frontier) -> dict[str, PolicyPoint]:
     return {point.name: point for point in found.points}
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
-from pytest_invari.independent_views.design import Design
 from pytest_invari.metrics.arrays import PerQuery
+from pytest_invari.observation.design import Design
 from pytest_invari.routing import Policy, ViewRoles, make_policies, probe_instability
 from pytest_invari.routing.policies import endpoints, routed_copies, routed_count, routed_queries
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binomtest
 
-from pytest_invari.criteria.criterion import MetricCriterion
-from pytest_invari.criteria.suite import find_suite
+from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.measure.measured import Measured
-from pytest_invari.measure.plan import Plan
+from pytest_invari.observation.plan import Plan
 from pytest_invari.selfcheck import simulation
 from pytest_invari.selfcheck.simulation import SIMULATED, Rate, Trial, World
 from pytest_invari.statistics import Interval
+from pytest_invari.suitefile.reader import find_suite
 
 SUITE = find_suite("recsys26")
 CRITERIA = {each.name: each for each in SUITE.criteria if isinstance(each, MetricCriterion)}

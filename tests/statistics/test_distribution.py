@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pytest_invari.criteria.criterion import Limit, decide
+from pytest_invari.criteria.judgement import Limit, decide
 from pytest_invari.statistics import Resamples, bootstrap_mean, seeded_resamples
 from pytest_invari.statistics.distribution import BCa, Percentile, acceleration, bias_correction
 

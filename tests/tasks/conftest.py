@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from pytest_invari.data.tasks import Task
 from pytest_invari.protocol import Candidate, Context
+from pytest_invari.tasks.task import Task
 
 
 def sample_task(**changes: Any) -> Task:

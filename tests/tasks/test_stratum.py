@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_invari.data.taskfile import read_tasks, write_tasks
-from pytest_invari.data.tasks import Stratum, Task, TaskSet, content_hash
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.plan import Subject
+from pytest_invari.observation.plan import Subject
 from pytest_invari.protocol import Candidate, Context
 from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.manifest import Manifest
+from pytest_invari.tasks.task import Stratum, Task, TaskSet, content_hash
+from pytest_invari.tasks.taskfile import read_tasks, write_tasks
 
 STRATA: tuple[Stratum, ...] = ("", "controlled", "untouched")
 ENDINGS = (".parquet", ".jsonl")

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_invari.data.taskfile import read_tasks, write_tasks
-from pytest_invari.data.tasks import Task, TaskSet, content_hash
 from pytest_invari.errors import InvariError
-from pytest_invari.lookup.registry import Registry
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
+from pytest_invari.registry.registry import Registry
+from pytest_invari.tasks.task import Task, TaskSet, content_hash
+from pytest_invari.tasks.taskfile import read_tasks, write_tasks
 from tests.tasks.conftest import sample_task
 
 ENDINGS = (".parquet", ".jsonl")

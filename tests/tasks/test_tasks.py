@@ -2,9 +2,9 @@
 
 import pytest
 
-from pytest_invari.data.tasks import TaskSet, content_hash
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Candidate, Context, HistoryEntry
+from pytest_invari.tasks.task import TaskSet, content_hash
 from tests.tasks.conftest import sample_task
 
 

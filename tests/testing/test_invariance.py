@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import find, given, settings
 
-from pytest_invari.data.taskfile import write_tasks
-from pytest_invari.data.taskrow import parse_task
-from pytest_invari.data.tasks import task_row
 from pytest_invari.protocol import Ranking, Request
+from pytest_invari.tasks.task import task_row
+from pytest_invari.tasks.taskfile import write_tasks
+from pytest_invari.tasks.taskrow import parse_task
 from pytest_invari.testing import (
     Candidate,
     Context,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_invari import Studies, assert_permutation_invariant
-from pytest_invari.data.taskfile import read_tasks
+from pytest_invari.tasks.taskfile import read_tasks
 from team_criteria import every_query
 from team_search import TeamSearch
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_invari.measure.audit import Audit
+from pytest_invari.observation.audit import Audit
 from pytest_invari.reports.html.parts import Absent, Section, Table
-from pytest_invari.reports.results import Summary
-from pytest_invari.reports.text import harmless, printable
-
-__all__ = ["section"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import harmless, printable
 
 _TITLE = "What each reranker is"
 _TEXT = (

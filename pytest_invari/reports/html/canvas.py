@@ -16,10 +16,6 @@ from pytest_invari.reports.html.parts import Picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    *("BAND", "BOUND", "FAINT", "INK", "PAPER", "SERIES", "WIDTH"),
-    *("chart", "drawing", "named", "picture", "series", "short"),
-]
 
 WIDTH = 350
 """The width of a picture in its own units, which are those of the page on a phone."""

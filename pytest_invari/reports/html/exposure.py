@@ -10,11 +10,9 @@ from itertools import groupby
 
 from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Absent, Picture, Section, Table, not_drawn
-from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import shown_name
-from pytest_invari.reports.text import printable
-
-__all__ = ["Exposure", "chance_band", "expected_deviation", "expected_shares", "exposures", "section"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import printable
 
 _LEVEL = 0.95
 # From this length on, that the data set's own order is never drawn moves no share by more than 0.01.

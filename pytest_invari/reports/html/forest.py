@@ -6,22 +6,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_invari.criteria.criterion import MetricCriterion
+from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.metrics import parse_metric
+from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.html.canvas import drawing
 from pytest_invari.reports.html.exposure import expected_deviation
-from pytest_invari.reports.html.intervals import Bound, Panel, Row, draw_panel, panel_table
+from pytest_invari.reports.html.intervals import DrawnBound, IntervalRow, Panel, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Absent, Section
-from pytest_invari.reports.results import COSTS, Result, SubjectKey, Summary
 from pytest_invari.reports.rows import RATES, failed_views, is_unreported, row_name
-from pytest_invari.reports.text import harmless, printable
+from pytest_invari.reports.run import Result
+from pytest_invari.reports.subjects import SubjectKey, Summary
+from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.book import Result as ChangeResult
     from pytest_invari.metrics import Metric
+    from pytest_invari.reports.change_results import ChangeResult
     from pytest_invari.reports.html.page import Page
 
-__all__ = ["panels", "section"]
 
 _TITLE = "Every figure"
 _TEXT = (
@@ -63,13 +64,13 @@ def panels(page: Page) -> Iterator[Panel]:
 
 
 def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator[Panel]:
-    bounds: dict[tuple[str, str, str, int], dict[Bound, None]] = {}
+    bounds: dict[tuple[str, str, str, int], dict[DrawnBound, None]] = {}
     for result in results:
         check, criterion = result.check, result.check.criterion
         if isinstance(criterion, MetricCriterion) and not criterion.is_relative:
             limit = criterion.limit(check.plan.k)
             key = criterion.metric.name, check.shown_reranker, check.shown_dataset, check.plan.k
-            bounds.setdefault(key, {})[Bound(limit.side, limit.value)] = None
+            bounds.setdefault(key, {})[DrawnBound(limit.side, limit.value)] = None
     for name in dict.fromkeys(name for each in subjects for name in each["metrics"]):
         having = [each for each in subjects if name in each["metrics"] and not is_unreported(each, name)]
         rows = [
@@ -81,9 +82,9 @@ def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator
             yield Panel(row_name(name), caption, rows, counted)
 
 
-def _measured(summary: Summary, name: str, bounds: tuple[Bound, ...]) -> Row:
+def _measured(summary: Summary, name: str, bounds: tuple[DrawnBound, ...]) -> IntervalRow:
     value = summary["metrics"][name]
-    return Row(
+    return IntervalRow(
         _group(summary["dataset"], summary["k"]),
         printable(summary["reranker"]),
         value["estimate"],
@@ -110,7 +111,7 @@ def _null(summary: Summary, name: str) -> float:
 
 def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
     """Criteria whose figure stands in no table of metrics: differences, and findings of analyses."""
-    found: dict[tuple[str, str, bool], list[Row]] = {}
+    found: dict[tuple[str, str, bool], list[IntervalRow]] = {}
     for result in results:
         check, judgement, criterion = result.check, result.judgement, result.check.criterion
         if not isinstance(criterion, MetricCriterion):
@@ -123,14 +124,14 @@ def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) 
         else:
             continue
         lists = check.shown_dataset, check.plan.k
-        row = Row(
+        row = IntervalRow(
             _group(check.shown_dataset, check.plan.k),
             printable(check.shown_reranker),
             judgement.estimate,
             judgement.low,
             judgement.high,
             judgement.n,
-            (Bound(criterion.limit(check.plan.k).side, judgement.bound),),
+            (DrawnBound(criterion.limit(check.plan.k).side, judgement.bound),),
             null,
             reason="" if judgement.is_measured else harmless(judgement.reason),
             notes=_notes(
@@ -142,12 +143,12 @@ def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) 
 
 
 def _of_changes(results: Sequence[ChangeResult], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
-    found: dict[tuple[str, str, bool], list[Row]] = {}
+    found: dict[tuple[str, str, bool], list[IntervalRow]] = {}
     for result in results:
         change, comparison, metric = result.change, result.comparison, result.change.criterion.metric
         lower = metric.direction == "lower"
-        bound = Bound("at_most", change.margin) if lower else Bound("at_least", -change.margin)
-        row = Row(
+        bound = DrawnBound("at_most", change.margin) if lower else DrawnBound("at_least", -change.margin)
+        row = IntervalRow(
             _group(change.shown_dataset, change.plan.k),
             printable(change.shown_reranker),
             comparison.difference,

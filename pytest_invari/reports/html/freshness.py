@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_invari.reports.html.canvas import INK, SERIES, chart, drawing, named, picture, series
-from pytest_invari.reports.html.intervals import Panel, Row, draw_panel, panel_table
+from pytest_invari.reports.html.intervals import IntervalRow, Panel, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Absent, Picture, Section, Table
-from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import failed_views, in_brackets
-from pytest_invari.reports.text import figure, number, printable
-
-__all__ = ["associations", "section"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import figure, number, printable
 
 _DIGITS = 3
 _TITLE = "Would fresh views agree?"
@@ -69,12 +67,12 @@ def associations(subjects: Sequence[Summary]) -> Iterator[Panel]:
         yield Panel("Disjoint against reused targets", f"Spearman's rho, {measure}", rows)
 
 
-def _row(summary: Summary, name: str, found: Analysis) -> Row:
+def _row(summary: Summary, name: str, found: Analysis) -> IntervalRow:
     level = found["mechanical"]
     null, spread = _number(found["chance"]), (math.nan, math.nan)
     if level is not None:
         null, spread = _number(level["mean"]), (_number(level["low"]), _number(level["high"]))
-    return Row(
+    return IntervalRow(
         _subject(summary),
         name,
         _number(found["estimate"]),

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_invari.reports.html.canvas import BAND, BOUND, FAINT, INK, SERIES, WIDTH, picture, short
 from pytest_invari.reports.html.parts import Picture, Table
 from pytest_invari.reports.rows import in_brackets
-from pytest_invari.reports.text import figure
+from pytest_invari.text import figure
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.judgement import Side
 
-__all__ = ["Bound", "Panel", "Row", "draw_panel", "panel_table"]
 
 # Heights in the units of the page: a heading, a row of words above its interval, and what an axis takes.
 _HEADING, _ROW, _WORDS, _AXIS, _MARGIN = 20, 40, 15, 26, 22
@@ -29,7 +28,7 @@ _SHORT, _END = 6, 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class DrawnBound:
     """What a criterion asks of a figure."""
 
     side: Side
@@ -37,7 +36,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IntervalRow:
     """One estimate. ``null`` is what it would be if there were nothing to find, and ``spread`` its interval.
 
     ``group`` is what rows that stand together have in common. ``reason`` says why there is no estimate, and
@@ -50,7 +49,7 @@ class Row:
     low: float = math.nan
     high: float = math.nan
     n: int = 0
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[DrawnBound, ...] = ()
     null: float = math.nan
     spread: tuple[float, float] = (math.nan, math.nan)
     reason: str = ""
@@ -79,7 +78,7 @@ class Panel:
 
     title: str
     caption: str
-    rows: Sequence[Row]
+    rows: Sequence[IntervalRow]
     counted: bool = False
 
 
@@ -120,14 +119,14 @@ def panel_table(panel: Panel) -> Table:
     return Table(": ".join(filter(None, (panel.title, panel.caption))), headings, rows)
 
 
-def _groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _groups(rows: Sequence[IntervalRow]) -> dict[str, list[IntervalRow]]:
+    found: dict[str, list[IntervalRow]] = {}
     for row in rows:
         found.setdefault(row.group, []).append(row)
     return found
 
 
-def _scale(rows: Sequence[Row]) -> tuple[float, float]:
+def _scale(rows: Sequence[IntervalRow]) -> tuple[float, float]:
     numbers = [number for row in rows for number in row.numbers] or [0.0]
     low, high = min(numbers), max(numbers)
     margin = 0.04 * (high - low) or 0.05 * abs(high) or 0.5
@@ -154,7 +153,7 @@ def _draw_scale(axes: Any, whole: bool) -> None:
             label.set_horizontalalignment(aligned)
 
 
-def _draw_row(axes: Any, row: Row, top: float, counted: bool) -> None:
+def _draw_row(axes: Any, row: IntervalRow, top: float, counted: bool) -> None:
     _words(axes, 0, top + _WORDS / 2 + 1, short(row.name, _LABEL_LENGTH))
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted).rpartition(" n=")[0]
     _words(axes, 1, top + _WORDS / 2 + 1, shown or "undefined")
@@ -177,7 +176,7 @@ def _draw_row(axes: Any, row: Row, top: float, counted: bool) -> None:
         _bracket(axes, bound, middle, leg)
 
 
-def _bracket(axes: Any, bound: Bound, middle: float, leg: float) -> None:
+def _bracket(axes: Any, bound: DrawnBound, middle: float, leg: float) -> None:
     """A bracket at the bound that is open to the side where the figure may be."""
     inner = bound.value + (leg if bound.side == "at_least" else -leg)
     across = (inner, bound.value, bound.value, inner)
@@ -198,16 +197,16 @@ def _description(panel: Panel) -> str:
     return "; ".join(parts) + (f"; and {more} more in the table" if more else "")
 
 
-def _full_name(row: Row) -> str:
+def _full_name(row: IntervalRow) -> str:
     return ", ".join(filter(None, (row.name, row.group)))
 
 
-def _figure(row: Row, counted: bool) -> str:
+def _figure(row: IntervalRow, counted: bool) -> str:
     shown = figure(row.estimate, row.low, row.high, row.n, _DIGITS, counted=counted)
     return shown + in_brackets("; ".join(row.remarks))
 
 
-def _null_text(row: Row, counted: bool) -> str:
+def _null_text(row: IntervalRow, counted: bool) -> str:
     if math.isnan(row.null):
         return ""
     return figure(row.null, *row.spread, 0, _DIGITS, counted=counted).rpartition(" n=")[0]

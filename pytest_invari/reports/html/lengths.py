@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from pytest_invari.reports.html.canvas import SERIES, chart, drawing, named, picture, series
 from pytest_invari.reports.html.parts import Absent, Picture, Section, Table
-from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import failed_views, in_brackets, row_name
-from pytest_invari.reports.text import figure, number, printable
-
-__all__ = ["Curve", "Lengths", "lengths", "section"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import figure, number, printable
 
 _METRICS = ("ppi", "gpi")
 _DIGITS = 3

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.book import ChangeBook
-    from pytest_invari.criteria.checks import LeftOut
-    from pytest_invari.options import Settings
-    from pytest_invari.reports.results import ResultBook
+    from pytest_invari.reports.change_results import ChangeBook
+    from pytest_invari.reports.run import ResultBook
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import LeftOut
 
-__all__ = ["PAGE_BEGINS", "Page", "page_text", "require_packages"]
 
 PAGE_BEGINS = (
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_invari.reports.text import printable
+from pytest_invari.text import printable
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.results import Summary
-
-__all__ = ["Absent", "Cell", "Picture", "Query", "Ranked", "Section", "Table", "not_drawn"]
+    from pytest_invari.reports.subjects import Summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,11 @@ from statistics import fmean
 from typing import Any
 
 from pytest_invari.reports.html.canvas import PAPER, chart, drawing, named, picture, series
-from pytest_invari.reports.html.material import exposure_top
+from pytest_invari.reports.html.data import exposure_top
 from pytest_invari.reports.html.parts import Absent, Picture, Section, Table, not_drawn
-from pytest_invari.reports.results import Summary
 from pytest_invari.reports.rows import row_name, shown_name
-from pytest_invari.reports.text import number, printable
-
-__all__ = ["Marker", "Plane", "Point", "heaps", "planes", "routing_planes", "section", "with_dominators"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import number, printable
 
 _DIGITS = 3
 # The size of a marker, by how much a lower one is larger, and by how much together, in the picture's units.

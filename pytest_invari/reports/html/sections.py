@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from pytest_invari.reports.html.page import Page
     from pytest_invari.reports.html.parts import Absent, Section
 
-__all__ = ["sections"]
-
 
 def sections(page: Page) -> list[Section | Absent]:
     """All of them; in place of what the run has nothing for stands the reason."""

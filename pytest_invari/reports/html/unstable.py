@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_invari.reports.html.parts import Absent, Cell, Query, Ranked, Section
-from pytest_invari.reports.results import Summary
-from pytest_invari.reports.text import number, printable
-
-__all__ = ["queries", "section"]
+from pytest_invari.reports.subjects import Summary
+from pytest_invari.text import number, printable
 
 _SHADES = 10
 _TITLE = "The least stable queries"

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from pytest_invari import __version__
 from pytest_invari.baseline.outcomes import remarks
+from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.closing import closing_lines
-from pytest_invari.reports.results import COSTS, Result, wording
 from pytest_invari.reports.rows import grouped_left_out, outcome_line, verdict_counts
-from pytest_invari.reports.text import figure, harmless, number, printable
+from pytest_invari.reports.run import Result
+from pytest_invari.suitefile.checks import wording
+from pytest_invari.text import figure, harmless, number, printable
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.book import Result as ChangeResult
-    from pytest_invari.criteria.checks import Check
+    from pytest_invari.reports.change_results import ChangeResult
     from pytest_invari.reports.html.page import Page
+    from pytest_invari.suitefile.checks import Check
 
-__all__ = ["Head", "Row", "verdicts"]
 
 _KINDS = {
     **{"pass": "good", "fail": "bad", "undecided": "open", "skipped": "open", "xfailed": "open"},
@@ -28,7 +29,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerdictRow:
     """One verdict: the word, what it is about, and why. ``kind`` is good, bad or open, for its mark."""
 
     word: str
@@ -48,9 +49,9 @@ class Head:
 
     suites: Sequence[str]
     counts: str
-    criteria: Sequence[Row]
+    criteria: Sequence[VerdictRow]
     outcomes: str
-    changes: Sequence[Row]
+    changes: Sequence[VerdictRow]
     left_out: Sequence[tuple[str, str, str]]
     lines: Sequence[str]
     made_of: Sequence[str]
@@ -93,19 +94,19 @@ def _suites(page: Page) -> list[str]:
     return [printable(f"{name}: {title}" if title else name) for name, title in found.items()]
 
 
-def _criterion(result: Result) -> Row:
+def _criterion(result: Result) -> VerdictRow:
     check, judgement = result.check, result.judgement
     words = wording(check, judgement)
     verdict = result.aside or judgement.verdict
     reasons = [harmless(remark) for remark in words.remarks]
     if judgement.verdict == "fail" and check.criterion.why:
         reasons.append(harmless(f"why it is asked: {check.criterion.why}"))
-    return Row(
+    return VerdictRow(
         verdict, _KINDS[verdict], printable(check.id), harmless(words.figure), harmless(words.demand), reasons
     )
 
 
-def _change(result: ChangeResult) -> Row:
+def _change(result: ChangeResult) -> VerdictRow:
     """A comparison; its figure is the metric now minus the stored one."""
     change, comparison = result.change, result.comparison
     metric = change.criterion.metric
@@ -118,4 +119,4 @@ def _change(result: ChangeResult) -> Row:
     reasons += map(harmless, remarks(change, comparison))
     margin = f"up to {change.margin:g} worse is no regression" if change.margin else "must not be worse"
     outcome = comparison.outcome
-    return Row(outcome, _KINDS[outcome], printable(change.id), shown, margin, reasons)
+    return VerdictRow(outcome, _KINDS[outcome], printable(change.id), shown, margin, reasons)

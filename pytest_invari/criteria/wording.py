@@ -1,0 +1,74 @@
+"""What is said of a judgement: its figure, what was demanded, and what else must be known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.criteria.judgement import Judgement
+from pytest_invari.metrics.standing import COSTS
+from pytest_invari.text import figure, harmless
+
+MOST_QUERIES = 100_000
+"""The most queries that a report says would decide; estimates beyond are in the JSON report alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What is said of a judgement: its figure, what was demanded, and what else must be known."""
+
+    figure: str
+    demand: str
+    remarks: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        said = ": ".join(filter(None, [self.figure, self.demand]))
+        return harmless("; ".join([said, *self.remarks]))
+
+
+def verdict_line(
+    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
+) -> str:
+    """The line of a criterion that no suite holds; *baseline* is what the other reranker is called."""
+    return criterion_wording(criterion, judgement, k=k, baseline=baseline, min_queries=min_queries).line
+
+
+def criterion_wording(
+    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
+) -> Wording:
+    """What is said of a judgement by *criterion*; *baseline* is what the other reranker is called."""
+    shown = judgement.figure or "no figure"
+    if judgement.is_measured:
+        counted = any(metric.family in COSTS for metric in criterion.metrics)
+        shown = figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
+    remarks = [judgement.reason] if judgement.reason else []
+    if judgement.verdict == "undecided" and judgement.is_measured:
+        remarks += what_would_decide(
+            judgement.n_needed, judgement.reason, bool(judgement.undefined), min_queries
+        )
+    distance = abs(judgement.bound)
+    if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
+        remarks.append(
+            f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, and "
+            f"{distance:g} is asked for"
+        )
+    return Wording(shown, criterion.demand(k, baseline), tuple(remarks))
+
+
+def what_would_decide(needed: int | None, reason: str, has_undefined: bool, min_queries: int) -> list[str]:
+    """How many queries would decide what is undecided; nothing where the *reason* leaves nothing to say.
+
+    Of a number that no data set has, only the size is told.
+    """
+    if needed is None:
+        on_bound = "the figure, or nearly every query, lies on the bound, so more queries may not decide"
+        return [] if reason else [on_bound]
+    # That the least number of queries is wanted has been said by the reason.
+    if needed == min_queries:
+        return []
+    queries = "queries with a value" if has_undefined else "queries"
+    if needed > MOST_QUERIES:
+        return [f"more than {MOST_QUERIES:,} {queries} would be needed to decide"]
+    return [f"about {needed:,} {queries} would decide"]

@@ -1,0 +1,1 @@
+"""Observation: the views of each query, and the rankings that come back."""

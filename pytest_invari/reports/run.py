@@ -1,0 +1,125 @@
+"""Results on their way from the items to the reports: plain values that survive pytest-xdist's transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_invari.criteria.judgement import Judgement
+from pytest_invari.reports.subjects import SubjectKey, Summary
+from pytest_invari.suitefile.checks import describe
+
+if TYPE_CHECKING:
+    from pytest_invari.suitefile.checks import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check and what became of it; *aside* is pytest's own word for one that was not to count."""
+
+    check: Check
+    judgement: Judgement
+    aside: Literal["", "skipped", "xfailed"] = ""
+
+    @property
+    def line(self) -> str:
+        """The figure, then what was demanded of it: the message of a failing item."""
+        return describe(self.check, self.judgement)
+
+
+class ResultBook:
+    """The results of a run, gathered from its reports wherever the items ran.
+
+    *others* are items that are no checks, and whose subjects are shown all the same.
+
+    A check may be reported twice, when a worker of pytest-xdist crashes and another one takes over. The
+    failure stays then.
+    """
+
+    def __init__(self, checks: Mapping[str, Check], others: Iterable[Check] = ()) -> None:
+        self._checks = checks
+        self._others = tuple(others)
+        self._results: dict[str, Result] = {}
+        self._subjects: dict[SubjectKey, Summary] = {}
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take note of an item's report; those of other tests are ignored."""
+        carried = getattr(report, "invari", None)
+        if carried is not None:
+            for summary in carried["subjects"]:
+                self._add_subject(summary)
+        check = self._checks.get(report.nodeid)
+        if check is None:
+            return
+        bound = check.criterion.bound(check.plan.k)
+        is_expected = report.skipped and hasattr(report, "wasxfail")
+        if carried is not None:
+            result = Result(check, Judgement(**carried["judgement"]), "xfailed" if is_expected else "")
+        elif report.failed:
+            result = Result(check, Judgement("fail", bound, reason=why_nothing(report)))
+        elif report.skipped:
+            judgement = Judgement("undecided", bound, reason=why_nothing(report))
+            result = Result(check, judgement, "xfailed" if is_expected else "skipped")
+        else:
+            return
+        known = self._results.get(report.nodeid)
+        if known is None or known.judgement.verdict != "fail":
+            self._results[report.nodeid] = result
+
+    def _add_subject(self, summary: Summary) -> None:
+        key = summary["reranker"], summary["dataset"], summary["k"]
+        known = self._subjects.get(key, summary)
+        # Workers that share a baseline find in the records what another has just ranked; that is not old.
+        counts = ("rankings_from_records", "failures_from_records")
+        fewest = {name: min(known[name], summary[name]) for name in counts}
+        asked = max(known, summary, key=lambda each: each["witness_rankings"])
+        self._subjects[key] = {
+            **summary,
+            **fewest,
+            **{name: asked[name] for name in ("witness_rankings", "witness_cost")},
+        }
+
+    @property
+    def results(self) -> list[Result]:
+        """In the order of the suites, whichever order the items ran in."""
+        return [self._results[name] for name in self._checks if name in self._results]
+
+    @property
+    def subjects(self) -> list[Summary]:
+        """Sorted as the checks are: each subject's baseline follows it."""
+        order: dict[SubjectKey, None] = {}
+        for check in (*self._checks.values(), *self._others):
+            for reranker in (check.shown_reranker, check.shown_baseline):
+                order[reranker, check.shown_dataset, check.plan.k] = None
+        return [self._subjects[key] for key in order if key in self._subjects]
+
+
+def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The value that rides on a report as its attribute ``invari``; *entries* are those of a baseline."""
+    return {"judgement": asdict(judgement), "subjects": summaries, "entries": entries}
+
+
+def why_nothing(report: pytest.TestReport) -> str:
+    """Why an item that failed, was skipped or was expected to fail has no verdict of its own."""
+    if report.failed:
+        return "nothing measured: " + why_failed(report)
+    if hasattr(report, "wasxfail"):
+        reason = str(report.wasxfail).removeprefix("reason: ")
+        return f"expected to fail: {reason}" if reason else "expected to fail"
+    return "skipped: " + _skip_reason(report)
+
+
+def why_failed(report: pytest.TestReport) -> str:
+    """What the error said, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else crash.message.strip().partition("\n")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("E ").strip() if lines else "no reason was reported"
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

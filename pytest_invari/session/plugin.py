@@ -1,0 +1,333 @@
+"""The working plugin of a run that asked for a suite: it collects and reports.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_invari.baseline.stored import StoredBaseline
+from pytest_invari.errors import InvariError, counted
+from pytest_invari.protocol.usercode import user_code
+from pytest_invari.reports.change_results import ChangeBook
+from pytest_invari.reports.github import tell_github
+from pytest_invari.reports.html.page import PAGE_BEGINS, Page, page_text, require_packages
+from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
+from pytest_invari.reports.markdown import MARKDOWN_BEGINS, Run, command_of, markdown_text
+from pytest_invari.reports.run import ResultBook, why_nothing
+from pytest_invari.session.change_items import ChangeItem
+from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
+from pytest_invari.session.judging import Judging
+from pytest_invari.session.options import read_settings
+from pytest_invari.session.saving import save_at_the_end
+from pytest_invari.session.selection import (
+    asked_for,
+    deselect_by_path,
+    expansion_of,
+    laboratory_of,
+    make_registry,
+    replace_default_paths,
+)
+from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
+from pytest_invari.session.termination import sigterm_interrupts
+from pytest_invari.session.writing import write_at_the_end
+from pytest_invari.settings import Settings
+from pytest_invari.suitefile.checks import Expansion
+from pytest_invari.text import harmless, printable
+
+NAME = "invari-suite"
+
+
+def start(config: pytest.Config) -> bool:
+    """Resolve and check everything the user asked for, then register the working plugin.
+
+    Returns:
+        Whether there is a suite. Nothing happens when none is asked for and no argument turns out to be ours.
+
+    Raises:
+        pytest.UsageError: there is a mistake in it; in the controller, before any worker starts.
+    """
+    try:
+        settings = read_settings(config)
+        suites, ids = asked_for(config, settings)
+        if not suites:
+            return False
+        replace_default_paths(config)
+        deselect_by_path(config, suites)
+        registry = make_registry(config)
+        expansion = expansion_of(config, suites, ids, settings, registry)
+        bench = Judging(
+            laboratory_of(settings, registry),
+            expansion.checks,
+            settings.strict,
+            expansion.unselected,
+            expansion.changes,
+            pictures=settings.html is not None,
+        )
+        gate = StoredBaseline(bench, settings.compare, saves=settings.save is not None)
+        expansion = replace(expansion, left_out=(*expansion.left_out, *gate.forgotten(expansion.items)))
+        if not hasattr(config, "workerinput"):
+            if settings.html is not None:
+                require_packages()
+            bench.check()
+            gate.check(expansion.changes)
+        plugin = SuitePlugin(config, settings, expansion, bench, gate)
+        reports = (
+            ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
+            ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
+            ("--invari-html", settings.html, plugin.page, page_text, PAGE_BEGINS),
+        )
+        for report in reports:
+            write_at_the_end(config, *report)
+        tell_github(config, plugin.run)
+        plugin.save_at_the_end()
+    except InvariError as error:
+        raise pytest.UsageError(harmless(str(error))) from None
+    config.pluginmanager.register(plugin, NAME)
+    config.pluginmanager.register(plugin.gatekeeper, STRICT_RULES)
+    return True
+
+
+class SuitePlugin:
+    """Hooks of a run with a suite. All state of the run hangs on this object."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        expansion: Expansion,
+        bench: Judging,
+        gate: StoredBaseline,
+    ) -> None:
+        self._config, self._settings, self._expansion = config, settings, expansion
+        self._bench, self._gate = bench, gate
+        self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
+        self._changes = ChangeBook(expansion.changes)
+        self.gatekeeper = StrictRules(expansion, settings, may_choose(config))
+        self._interruption = ""
+
+    def pytest_report_header(self) -> str | None:
+        """Say what is tested on what; workers of pytest-xdist, which check nothing, say nothing."""
+        if hasattr(self._config, "workerinput"):
+            return None
+        chosen = dict.fromkeys(
+            f"{check.suite.name} ({check.profile.name}: {check.plan.views} views of "
+            f"{'all queries' if check.plan.queries is None else counted(check.plan.queries, 'query')})"
+            for check in self._expansion.items
+        )
+        compared = counted(len(self._expansion.changes), "comparison")
+        more = f", {compared} with {self._settings.compare}" if self._expansion.changes else ""
+        return printable(
+            f"invari: {', '.join(chosen)}; {counted(len(self._expansion.checks), 'check')}{more}"
+            f"{''.join(f'; {each}' for each in self._short_datasets())}"
+        )
+
+    def _short_datasets(self) -> list[str]:
+        """The data sets that have fewer queries than were asked for."""
+        found: dict[str, None] = {}
+        for check in self._expansion.items:
+            queries = len(self._bench.tasks_of(check).tasks)
+            if queries < (check.plan.queries or 0):
+                found[f"{check.shown_dataset} has only {counted(queries, 'query')}"] = None
+        return list(found)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Append the suites to what the session collects from paths."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.passed:
+            for name in dict.fromkeys(check.suite.name for check in self._expansion.items):
+                report.result.append(
+                    SuiteNode.from_parent(
+                        collector,
+                        name=name,
+                        nodeid=name,
+                        path=self._config.rootpath,
+                        make=self._items,
+                    )
+                )
+        return report
+
+    def _items(self, node: SuiteNode) -> Iterator[CheckItem]:
+        """A suite's checks, then its comparisons with a baseline."""
+        for kind, checks in ((CheckItem, self._expansion.checks), (ChangeItem, self._expansion.changes)):
+            for check in checks:
+                if check.suite.name == node.name:
+                    yield kind.from_parent(
+                        node,
+                        name=check.name,
+                        nodeid=check.id,
+                        check=check,
+                        bench=self._bench,
+                        gate=self._gate,
+                    )
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Let the result ride on the report; an undecided check is skipped at its criterion's line.
+
+        It is the outermost of these hooks, so that others' cannot change what a verdict amounts to.
+        """
+        report = yield
+        if not isinstance(item, CheckItem):
+            return report
+        uphold(item, report, self._settings.strict)
+        if report.when == "call":
+            if report.skipped and hasattr(report, "wasxfail"):
+                item.excuse(why_nothing(report))
+                report.user_properties = list(item.user_properties)
+            report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
+            if call.excinfo is not None and isinstance(call.excinfo.value, CheckUndecided):
+                path, line, _ = item.reportinfo()
+                report.longrepr = (str(path), line + 1, str(call.excinfo.value))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather the results; in the controller of pytest-xdist these are the workers'."""
+        self._book.add(report)
+        self._changes.add(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> tuple[str, str, tuple[str, Mapping[str, bool]]] | None:
+        """Give undecided an outcome of its own."""
+        if report.when != "call" or not report.skipped or hasattr(report, "wasxfail"):
+            return None
+        if getattr(report, "invari", None) is None:
+            return None
+        return "undecided", "u", ("UNDECIDED", {"yellow": True})
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Let SIGTERM end the run as Ctrl-C does."""
+        with sigterm_interrupts():
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say what an interrupted run has kept; how much, is not known of the workers of pytest-xdist."""
+        records = self._settings.records
+        if records is None or self._settings.replay or not isinstance(excinfo.value, KeyboardInterrupt):
+            return
+        notes = getattr(excinfo.value, "__notes__", [])
+        kept = notes[0] if notes else "the rankings that were written are kept"
+        # pytest would show it within its own line.
+        notes.clear()
+        self._interruption = f"interrupted: {kept} in {records}; the same command goes on from there"
+
+    def pytest_unconfigure(self) -> None:
+        """Tell it last, where it is not overlooked."""
+        if self._interruption:
+            print(harmless(self._interruption), file=sys.stderr)
+
+    def run(self) -> Run:
+        """What a report tells, as far as the run has come."""
+        return Run(
+            command_of(self._config),
+            self._settings,
+            self._expansion,
+            self._book,
+            self._changes,
+            self.gatekeeper,
+        )
+
+    def report(self) -> dict[str, Any]:
+        """The JSON report.
+
+        Raises:
+            InvariError: a hook that may change it raises.
+        """
+        report = make_report(
+            self._book.results,
+            self._changes.report(),
+            self._book.subjects,
+            self._expansion.left_out,
+            self.gatekeeper,
+            self._settings,
+        )
+        with user_code("hook pytest_invari_update_report"):
+            self._config.hook.pytest_invari_update_report(config=self._config, report=report)
+        return report
+
+    def page(self) -> Page:
+        """What the page of ``--invari-html`` shows."""
+        return Page(
+            self._book,
+            self._changes,
+            self._expansion.left_out,
+            self._settings,
+        )
+
+    def save_at_the_end(self) -> None:
+        """Have what was measured written as a baseline, beside what is in the file and was not measured.
+
+        Raises:
+            InvariError: the file is something else, or cannot be written.
+        """
+        if self._settings.save is not None:
+            save_at_the_end(self._config, self._settings.save, self._changes, self._expansion.items)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Write the section invari; a strict run that judges less than it might says so."""
+        self._write_section(terminalreporter)
+        if self._settings.strict and (left := self.gatekeeper.chosen_out):
+            terminalreporter.write_line(
+                f"invari: this selection leaves out {left}, which you may do at a desk; "
+                "under --invari-strict, and in CI, it fails",
+                yellow=True,
+            )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_summary(self, summary: list[str]) -> None:
+        """Put the same section into the page of pytest-html."""
+        from pytest_invari.session.pytest_html import PytestHtmlSection
+
+        page = PytestHtmlSection()
+        self._write_section(page)
+        summary.extend(page.html())
+
+    def _write_section(self, reporter: Any) -> None:
+        from pytest_invari.reports.terminal import write_section
+
+        if self.run().has_results:
+            write_section(
+                reporter,
+                self._book,
+                self._changes,
+                self._expansion.left_out,
+                self.gatekeeper,
+                self._settings,
+            )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: object) -> None:
+        """Fail the other checks of a subject whose worker crashed."""
+        from pytest_invari.session.scheduling import SubjectScheduling
+
+        if isinstance(sched, SubjectScheduling):
+            for name in sched.given_up_with(crashitem):
+                lost = copy.copy(report)
+                lost.nodeid, lost.longrepr = name, f"its worker crashed while running {crashitem!r}"
+                self._config.hook.pytest_runtest_logreport(report=lost)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:
+        """Keep a subject's checks in one worker, under the default distribution and those by scopes."""
+        from pytest_invari.session.scheduling import OF_OTHERS, SubjectScheduling
+
+        if config.getoption("dist") not in OF_OTHERS:
+            return None
+        scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.items}
+        return SubjectScheduling(config, log, scopes)

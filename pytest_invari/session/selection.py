@@ -1,0 +1,191 @@
+"""What a run asks for: its suites, rerankers and checks, from options, test paths, hooks and pyproject.toml.
+
+PYTEST_DONT_REWRITE: there are no asserts to rewrite.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from pytest_invari.baseline.changes import with_changes
+from pytest_invari.errors import InvariError
+from pytest_invari.measure.runner import Runner
+from pytest_invari.registry.registry import Registry
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_async_hooks, refuse_misspelt_hooks
+from pytest_invari.session.options import reranker_switch
+from pytest_invari.settings import ModelSettings, Settings
+from pytest_invari.suitefile.checks import Expansion
+from pytest_invari.suitefile.expansion import expand, select, specs_in_ids
+from pytest_invari.suitefile.reader import find_suite, packaged_suites
+from pytest_invari.suitefile.suite import SUFFIX, Suite
+
+_CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_@]*\[.+-K\d+\]")
+
+
+def make_registry(config: pytest.Config) -> Registry:
+    """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
+
+    Raises:
+        InvariError: as :func:`named_rerankers`.
+    """
+    return Registry(config.rootpath, named_rerankers(config))
+
+
+def named_rerankers(config: pytest.Config) -> dict[str, object]:
+    """The rerankers that conftest hooks name.
+
+    Raises:
+        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook is async or its name
+            misspelt.
+    """
+    refuse_misspelt_hooks(config)
+    refuse_async_hooks(config)
+    return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
+
+
+def asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], list[str]]:
+    """The suites, from options and arguments, and the ids among the latter; a suite's name means all of it.
+
+    What is ours is taken out of pytest's test paths.
+
+    Raises:
+        InvariError: there is no such suite, or a mistake in it or in a hook that names kinds of criteria.
+    """
+    # Only for a suite: an ordinary run has nothing to do with these.
+    kinds = functools.cache(lambda: named_kinds(config))
+    suites = [find_suite(name, kinds()) for name in settings.suite]
+    ids = []
+    for argument in _take(config, _is_suite_file):
+        path, _, wanted = argument.partition("::")
+        suites.append(suite := find_suite(path, kinds()))
+        ids.append(f"{suite.name}::{wanted}" if wanted else suite.name)
+    known = {suite.name for suite in suites} | set(packaged_suites())
+    for argument in _take(config, lambda each: _names_a_check(each, known)):
+        ids.append(wanted := _bare(argument))
+        name = wanted.partition("::")[0]
+        if all(suite.name != name for suite in suites):
+            suites.append(find_suite(name, kinds()))
+    for argument in config.args:
+        # With --pyargs, a module's test may look like this too.
+        if _CHECK_ID.fullmatch(argument) and not config.getoption("pyargs"):
+            name, _, wanted = _bare(argument).partition("::")
+            raise InvariError(
+                f"{argument}: no packaged suite is called {name!r}; for one of your own add "
+                f"--invari-suite=PATH, or write PATH::{wanted}"
+            )
+    return suites, ids
+
+
+def expansion_of(
+    config: pytest.Config, suites: list[Suite], ids: list[str], settings: Settings, registry: Registry
+) -> Expansion:
+    """The checks of the run, and its comparisons with a baseline.
+
+    Raises:
+        InvariError: no reranker is named, a suite's baseline is unknown, or the suites, the settings and the
+            ids do not go together.
+    """
+    names = list(settings.reranker) or specs_in_ids(ids, suites, settings)
+    if not names:
+        raise InvariError(
+            f"suite {suites[0].name!r} needs a reranker to test: {reranker_switch(config)}; known: "
+            f"{', '.join(registry.reranker_names())}, or MODULE:ATTRIBUTE"
+        )
+    if config.getoption("invari_retry_failed") and settings.records is None:
+        raise InvariError(
+            "--invari-retry-failed needs --invari-records=DIR, the folder that holds what failed"
+        )
+    if not settings.baseline and not settings.replay:
+        _require_known_baselines(suites, registry)
+    expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
+    if settings.compare is not None:
+        expansion = with_changes(expansion, settings.margin)
+    elif config.getoption("invari_margin") is not None:
+        raise InvariError(
+            "--invari-margin needs --invari-compare=FILE, the baseline that may be missed by it"
+        )
+    return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
+
+
+def _require_known_baselines(suites: list[Suite], registry: Registry) -> None:
+    """Refuse the baseline of a suite that nobody knows, though no criterion may compare with it."""
+    for suite in suites:
+        if suite.baseline:
+            registry.require_known(suite.baseline, f"{suite.place('suite', 'baseline')}: [suite]: baseline")
+
+
+def laboratory_of(settings: Settings, registry: Registry) -> Runner:
+    """Where the run measures.
+
+    Raises:
+        InvariError: a replay has no records.
+    """
+    if settings.replay and settings.records is None:
+        raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
+    return Runner(
+        registry,
+        model_settings(settings),
+        records=settings.records,
+        replay=settings.replay,
+        retry_failed=settings.retry_failed,
+        audits=not settings.no_audit,
+    )
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    """What the user chose for the language model."""
+    return ModelSettings(
+        model=settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
+        batch_tokens=settings.batch_tokens,
+        trust_remote_code=settings.trust_remote_code,
+        calibrate=settings.calibrate,
+    )
+
+
+def _take(config: pytest.Config, ours: Any) -> list[str]:
+    """Move the arguments that are ours out of pytest's test paths."""
+    taken = [argument for argument in config.args if ours(argument)]
+    config.args[:] = [argument for argument in config.args if argument not in taken]
+    return taken
+
+
+def _is_suite_file(argument: str) -> bool:
+    return argument.partition("::")[0].endswith(SUFFIX)
+
+
+def _names_a_check(argument: str, known: set[str]) -> bool:
+    head, colons, _ = argument.partition("::")
+    return bool(colons) and PurePosixPath(head).name in known and not Path(head).exists()
+
+
+def _bare(argument: str) -> str:
+    """Without the ``../`` that pytest's summary puts before an id outside of its root path."""
+    head, _, rest = argument.partition("::")
+    return f"{PurePosixPath(head).name}::{rest}"
+
+
+def deselect_by_path(config: pytest.Config, suites: list[Suite]) -> None:
+    """Let ``--deselect`` take the path of a suite, by which arguments name its items, for the name in ids."""
+    names = {suite.path.resolve(): suite.name for suite in suites}
+
+    def as_id(prefix: str) -> str:
+        path, _, rest = prefix.partition("::")
+        name = names.get(Path(path).resolve()) if _is_suite_file(prefix) else None
+        return prefix if name is None else f"{name}::{rest}"
+
+    config.option.deselect = [as_id(prefix) for prefix in config.getoption("deselect") or ()]
+
+
+def replace_default_paths(config: pytest.Config) -> None:
+    """A suite replaces the test paths that pytest would choose; paths the user gave are run as well."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = []
+        config.args_source = pytest.Config.ArgsSource.ARGS

@@ -1,0 +1,106 @@
+"""Checks: one criterion for one subject, and all checks of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_invari.criteria.criterion import Criterion
+from pytest_invari.criteria.judgement import Judgement
+from pytest_invari.criteria.wording import Wording, criterion_wording
+from pytest_invari.observation.plan import Plan, dataset_label, id_text
+from pytest_invari.redaction import without_secrets
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.suitefile.suite import Profile, Suite
+
+AT_BASELINE = "@baseline"
+"""What the name of a criterion has behind it in the id of a change."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One criterion for one subject: a reranker on one data set at one list length."""
+
+    suite: Suite
+    profile: Profile
+    criterion: Criterion
+    reranker: RerankerSpec
+    plan: Plan
+    baseline: RerankerSpec | None = None
+
+    @property
+    def shown_reranker(self) -> str:
+        """The reranker as the user wrote it, but for secrets in its options."""
+        return without_secrets(self.reranker.label)
+
+    @property
+    def shown_baseline(self) -> str:
+        """The baseline likewise; empty when there is none."""
+        return without_secrets(self.baseline.label) if self.baseline else ""
+
+    @property
+    def shown_dataset(self) -> str:
+        """The data set's name, the same on every machine."""
+        return dataset_label(self.plan.dataset)
+
+    @property
+    def subject(self) -> str:
+        """The subject's part of the id: ``sgs-movielens_small-K10``."""
+        return f"{id_text(self.shown_reranker)}-{self.shown_dataset}-K{self.plan.k}"
+
+    @property
+    def name(self) -> str:
+        """The item's name: ``loc[sgs-movielens_small-K10]``."""
+        return f"{self.criterion.name}[{self.subject}]"
+
+    @property
+    def id(self) -> str:
+        """The whole id, the same from every folder: ``recsys26::loc[sgs-movielens_small-K10]``."""
+        return f"{self.suite.name}::{self.name}"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A criterion that is not checked for a subject, and why.
+
+    One that is *lost* is no choice of the suite's: a gate must not pass it over.
+    """
+
+    suite: str
+    criterion: str
+    subject: str
+    reason: str
+    is_lost: bool = False
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """All checks of a run in the order in which they run, what was left out, and what was not asked for.
+
+    ``changes`` are the comparisons with a stored baseline, which run after the checks of their suite.
+    """
+
+    checks: tuple[Check, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    unselected: tuple[Check, ...] = ()
+    changes: tuple[Check, ...] = ()
+
+    @property
+    def items(self) -> tuple[Check, ...]:
+        """Checks and changes."""
+        return (*self.checks, *self.changes)
+
+
+def describe(check: Check, judgement: Judgement) -> str:
+    """One line that begins with the figure and goes on to the demand and the reason."""
+    return wording(check, judgement).line
+
+
+def wording(check: Check, judgement: Judgement) -> Wording:
+    """The same in its parts."""
+    return criterion_wording(
+        check.criterion,
+        judgement,
+        k=check.plan.k,
+        baseline=check.shown_baseline,
+        min_queries=check.suite.min_queries,
+    )
