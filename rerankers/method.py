@@ -57,7 +57,7 @@ class Method(Wrapper):
 
     def rank_labelled(self, requests: Sequence[Request]) -> list[Ranking]:
         """Rank the requests in step."""
-        runs = [_Run(self.steps(request)) for request in requests]
+        runs = [_MethodRun(self.steps(request)) for request in requests]
         while waiting := [run for run in runs if run.asked]:
             answers = iter(rank_all(self.base, [request for run in waiting for request in run.asked]))
             for run in waiting:
@@ -80,7 +80,7 @@ class Method(Wrapper):
         return shuffled(ids, self.name, self.seed, request.query_id, outer, step)
 
 
-class _Run:
+class _MethodRun:
     """One list on its way: what it waits for, and in the end its ranking."""
 
     def __init__(self, steps: Steps) -> None:

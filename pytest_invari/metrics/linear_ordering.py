@@ -60,7 +60,7 @@ def best_order(margins: Integers) -> Ordering:
     Returns:
         A best order; of a problem that is too large, a good one that is not proven to be the best.
     """
-    programme, search = _Programme(margins), _Search(margins)
+    programme, search = _Programme(margins), _OrderSearch(margins)
     try:
         _prove(programme, search)
     except _TooLargeError:
@@ -72,7 +72,7 @@ class _TooLargeError(Exception):
     """It would take too long to prove an order the best."""
 
 
-def _prove(programme: _Programme, search: _Search) -> None:
+def _prove(programme: _Programme, search: _OrderSearch) -> None:
     """Raise the bound and improve the order until they meet."""
     while True:
         relaxed = programme.relaxed()
@@ -188,7 +188,7 @@ class _Programme:
         return shares
 
 
-class _Search:
+class _OrderSearch:
     """The best order met; each start is improved by moving the item that helps most, while one helps."""
 
     def __init__(self, margins: Integers) -> None:

@@ -91,7 +91,7 @@ def find_witness(
     are_known = known is not None and all(order in known for order in pair)
     if max_calls < (0 if are_known else LEAST_CALLS) or sorted(first) != sorted(second):
         raise ValueError(f"a witness takes at least {LEAST_CALLS} calls, and two orders of the same ids")
-    search = _Search(rank, max_calls, known or {})
+    search = _WitnessSearch(rank, max_calls, known or {})
     for order in pair:
         if search.repeats_otherwise(order):
             return search.noise(order)
@@ -107,7 +107,7 @@ def find_witness(
     return search.witness(pair, is_smallest or len(pair[0]) == 2)
 
 
-class _Search:
+class _WitnessSearch:
     """Rankings that are known, the calls that are left, and the smallest pair of orders so far."""
 
     def __init__(self, rank: Rank, max_calls: int, known: Mapping[Order, Order]) -> None:

@@ -121,7 +121,7 @@ def frontier(
     Raises:
         ValueError: what is given is not of the same queries or views, or a cost is negative or no number.
     """
-    table = _Table(policies, roles, costs, outcomes, fractions, aggregate)
+    table = _PolicyTable(policies, roles, costs, outcomes, fractions, aggregate)
     queries = len(outcomes.borda)
     if resamples.count != queries:
         raise ValueError(f"resamples of {resamples.count} queries do not fit outcomes of {queries}")
@@ -177,7 +177,7 @@ def stage_cost(costs: Floats) -> Floats:
     return total
 
 
-class _Table:
+class _PolicyTable:
     """Every policy at every fraction, between the endpoints, and what resampling the queries makes of it."""
 
     def __init__(

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_invari.metrics.arrays import Floats
 from pytest_invari.settings import IntervalMethod
 from pytest_invari.statistics.distribution import BCa, Distribution, Percentile, acceleration, bias_correction
 from pytest_invari.statistics.guard import guard_distance, guard_mean
@@ -24,7 +25,6 @@ from pytest_invari.statistics.interval import (
 )
 from pytest_invari.statistics.resampling import Resamples
 
-Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """Turns rows (..., C), of sums or of pooled ratios, into one number each (...); NaN where it is undefined."""
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pytest_invari.metrics.arrays import Bools, Floats
 from pytest_invari.statistics.bootstrap import interval_of_replicates
 from pytest_invari.statistics.distribution import Percentile
 from pytest_invari.statistics.interval import Interval
 from pytest_invari.statistics.resampling import Resamples
-
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 FEWER_THAN_3_QUERIES = "fewer_than_3_queries"
 CONSTANT_VALUES = "constant_values"
@@ -147,7 +144,7 @@ def _plan(vectors: Mapping[str, Floats], pairs: Mapping[str, tuple[str, str]]) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ranked:
+class _WeightedRanks:
     """Doubled, centred ranks (n, b), these times the weights, and what a correlation divides by (b,)."""
 
     ranks: Floats
@@ -169,7 +166,7 @@ class _Ranker:
         self.groups = np.empty(len(order), np.intp)
         self.groups[order] = np.cumsum(is_first) - 1
 
-    def __call__(self, weights: Floats) -> _Ranked:
+    def __call__(self, weights: Floats) -> _WeightedRanks:
         own = weights[self.kept]
         sizes = own[self.order]
         if len(self.starts) < len(sizes):
@@ -183,10 +180,10 @@ class _Ranker:
         ranks = doubled[self.groups]
         weighted = own * ranks
         squares = np.einsum("ib,ib->b", weighted, ranks)
-        return _Ranked(ranks, weighted, np.where(total < 3, 0.0, np.sqrt(squares)))
+        return _WeightedRanks(ranks, weighted, np.where(total < 3, 0.0, np.sqrt(squares)))
 
 
-def _correlation(one: _Ranked, other: _Ranked) -> Floats:
+def _correlation(one: _WeightedRanks, other: _WeightedRanks) -> Floats:
     """ρ (b,), NaN where either side is constant or fewer than three queries are there."""
     scale = one.norm * other.norm
     together = np.einsum("ib,ib->b", one.weighted, other.ranks)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pytest_invari.metrics.arrays import Floats
 
 # Replicates this close to the estimate, as a share of their spread, differ from it by rounding alone.
 _TIE = 1e-12

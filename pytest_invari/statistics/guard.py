@@ -16,11 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_invari.metrics.arrays import Floats
 from pytest_invari.statistics.distribution import Distribution
-
-Floats = NDArray[np.float64]
 
 # As many queries off the bound are enough for the bootstrap.
 _ENOUGH = 5

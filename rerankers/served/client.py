@@ -40,7 +40,7 @@ LONGEST_WAIT = 60.0
 SHOWN = 200
 
 _Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 class ServiceError(RankingError):
@@ -161,8 +161,8 @@ class Client:
         return self._tried("POST", path, json.dumps(body, allow_nan=False).encode())
 
     def each(
-        self, work: Callable[[_Given], _Made], given: Sequence[_Given], done: Callable[[], None]
-    ) -> list[_Made]:
+        self, work: Callable[[_Given], _Result], given: Sequence[_Given], done: Callable[[], None]
+    ) -> list[_Result]:
         """Do *work* on each, as many at a time as the host allows; results keep their order.
 
         *done* is called in this thread after each, for the progress. What is in flight when it is interrupted
@@ -178,7 +178,7 @@ class Client:
             )
         stopped = self._stopped
         waiting: queue.SimpleQueue[tuple[int, _Given]] = queue.SimpleQueue()
-        ready: queue.SimpleQueue[tuple[int, _Made | None, BaseException | None]] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[tuple[int, _Result | None, BaseException | None]] = queue.SimpleQueue()
         for numbered in enumerate(given):
             waiting.put(numbered)
 
@@ -192,7 +192,7 @@ class Client:
                         ready.put((place, None, error))
 
         _ = self._http  # made once, before there are threads that would each make one
-        made: dict[int, _Made] = {}
+        made: dict[int, _Result] = {}
         try:
             for _ in range(min(self.limits.concurrency, len(given))):
                 # Daemons: an interrupted run must not wait for a service that is slow.

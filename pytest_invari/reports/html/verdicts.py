@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from pytest_invari import __version__
 from pytest_invari.baseline.outcomes import remarks
 from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.closing import closing_lines
@@ -71,7 +71,7 @@ def verdicts(page: Page) -> Head:
             for (criterion, reason), subjects in grouped_left_out(page.left_out).items()
         ],
         closing_lines(book.subjects, settings.records),
-        [f"pytest-invari {__version__}", *_hashes(page)],
+        [f"pytest-invari {version('pytest-invari')}", *_hashes(page)],
     )
 
 
