@@ -96,7 +96,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def running(server: str) -> Iterator[int]:
     """The port of a server that is really there."""
-    command = [sys.executable, str(ROOT / "tests" / "served" / server)]
+    command = [sys.executable, str(ROOT / "tests" / "rerankers" / "served" / server)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

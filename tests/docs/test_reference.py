@@ -124,9 +124,9 @@ def test_the_examples_of_hooks_work(pytester: pytest.Pytester, monkeypatch: pyte
     kind = '[[criterion]]\nname = "head"\nkind = "stable_head"\noptions = {at_least = 0.7}\n'
     suite.write_text(SUITE.replace("gpi", "top_moves") + kind, encoding="utf-8")
     examples = blocks(FOLDER / "hooks.md", "python")
-    assert re.findall(r"^def (pytest_invari_\w+)", "".join(examples), re.MULTILINE) == [
+    assert re.findall(r"^def (pytest_invari_\w+)", "".join(examples), re.MULTILINE) == sorted(
         name for name in vars(hookspecs) if name.startswith("pytest_invari_")
-    ]
+    )
     for number, body in enumerate(examples):
         (pytester.path / f"hook_{number}.py").write_text(body, encoding="utf-8")
     plugins = [word for number in range(len(examples)) for word in ("-p", f"hook_{number}")]

@@ -41,11 +41,12 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 
-from pytest_invari.measure.runner import Laboratory, Plan
-from pytest_invari.registry.registry import Registry, RerankerSpec
+from pytest_invari.measure.runner import Runner, Plan
+from pytest_invari.registry.registry import Registry
+from pytest_invari.registry.spec import RerankerSpec
 
 dataset, reranker, views, *metrics = sys.argv[1:]
-laboratory = Laboratory(Registry(Path()), records=Path("records"), replay=True)
+laboratory = Runner(Registry(Path()), records=Path("records"), replay=True)
 spec, plan = RerankerSpec.parse(reranker), Plan(dataset, 5, None, int(views))
 laboratory.check(spec, plan)
 laboratory.prepare(spec, plan)

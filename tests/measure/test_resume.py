@@ -57,11 +57,12 @@ RERANKER = Logged()
 RUN = """
 import signal
 from pathlib import Path
-from pytest_invari.measure.runner import Laboratory, Plan
-from pytest_invari.registry.registry import Registry, RerankerSpec
+from pytest_invari.measure.runner import Runner, Plan
+from pytest_invari.registry.registry import Registry
+from pytest_invari.registry.spec import RerankerSpec
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-laboratory = Laboratory(Registry(Path()), records=Path("records"))
+laboratory = Runner(Registry(Path()), records=Path("records"))
 laboratory.measure(RerankerSpec.parse("logged_shop:RERANKER"), Plan("films.jsonl", 5, None, 20))
 """
 VIEWS = 8 * 20

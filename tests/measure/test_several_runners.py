@@ -48,11 +48,12 @@ import os, time, warnings
 from pathlib import Path
 import pyarrow.parquet
 import pytest_invari.measure.measured
-from pytest_invari.registry.registry import Registry, RerankerSpec
-from pytest_invari.measure.runner import Laboratory, Plan
+from pytest_invari.registry.registry import Registry
+from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.measure.runner import Runner, Plan
 
 warnings.simplefilter("always")
-laboratory = Laboratory(Registry(Path()), records=Path("records"))
+laboratory = Runner(Registry(Path()), records=Path("records"))
 spec, plan = RerankerSpec.parse("shop:RERANKER"), Plan("films.jsonl", 5, None, {VIEWS})
 laboratory.check(spec, plan)
 Path(f"ready-{{os.getpid()}}").touch()

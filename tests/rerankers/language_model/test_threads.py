@@ -24,7 +24,9 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 
 from pytest_invari.tasks.task import TaskSet
-from pytest_invari.registry.registry import Build, ModelSettings, Registry
+from pytest_invari.registry.build import Build
+from pytest_invari.registry.registry import Registry
+from pytest_invari.settings import ModelSettings
 from pytest_invari.rerankers.zero_shot import make
 
 reranker = make(Build(ModelSettings(), TaskSet.of("none", ()), 5, Registry(), {}))

@@ -227,11 +227,11 @@ def test_what_waits_for_the_end_of_a_pause_is_not_asked_after_an_interruption(
 
 INTERRUPTED = """
 import sys, time
-from pytest_invari.rerankers.served.address import Address, Key
+from pytest_invari.rerankers.served.address import Address, ApiKey
 from pytest_invari.rerankers.served.client import Client
 from pytest_invari.rerankers.served.host import Limits
 
-asked = Client(Address.parse(sys.argv[1]), Key(is_wanted=False), Limits(concurrency=4), {})
+asked = Client(Address.parse(sys.argv[1]), ApiKey(is_wanted=False), Limits(concurrency=4), {})
 try:
     print("asking", flush=True)
     asked.each(lambda n: asked.post("/echo", {"n": n}), range(int(sys.argv[2])), lambda: None)
