@@ -20,6 +20,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from pytest_invari.measure.runner import Runner
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
 from pytest_invari.protocol import Candidate, Context, Request, rank_all
 from pytest_invari.registry.build import Build
@@ -89,13 +90,13 @@ def measure(port: int, queries: int, views: int) -> None:
     """Rank so many views into records, and print the seconds and the growth of this process in MiB."""
     with tempfile.TemporaryDirectory() as name:
         write_tasks(Path(name) / "simulated.parquet", tasks(queries))
-        laboratory = Runner(Registry(), records=Path(name) / "records", show_progress=False)
+        runner = Runner(Registry(), records=Path(name) / "records", show_progress=False)
         spec = RerankerSpec.parse(f"http+tei://127.0.0.1:{port}?concurrency={PLACES}")
-        plan = Plan(str(Path(name) / "simulated.parquet"), K, None, views)
-        laboratory.check(spec, plan)
-        laboratory.prepare(spec, plan)
+        subject = Subject(spec, Plan(str(Path(name) / "simulated.parquet"), K, None, views))
+        runner.check(subject)
+        runner.prepare(subject)
         before, started = _peak(), time.perf_counter()
-        measured = laboratory.measure(spec, plan)
+        measured = runner.measure(subject)
         taken = time.perf_counter() - started
         assert measured.failure_count == 0
         print(f"{taken:.3f} {_peak() - before:.3f}")

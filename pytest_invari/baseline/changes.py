@@ -20,7 +20,7 @@ class Change(Check):
     @property
     def name(self) -> str:
         """The item's name: ``loc@baseline[sgs-movielens_small-K10]``."""
-        return f"{self.criterion.name}{AT_BASELINE}[{self.subject}]"
+        return f"{self.criterion.name}{AT_BASELINE}[{self.subject.label}]"
 
 
 def with_changes(expansion: Expansion, margin: float | None) -> Expansion:
@@ -38,11 +38,11 @@ def with_changes(expansion: Expansion, margin: float | None) -> Expansion:
     for check in (*expansion.checks, *_reports(expansion)):
         if reason := check.criterion.why_not_stored:
             name = f"{check.criterion.name}{AT_BASELINE}"
-            left_out.append(LeftOut(check.suite.name, name, check.subject, reason))
+            left_out.append(LeftOut(check.suite.name, name, check.subject.label, reason))
             continue
         assert isinstance(check.criterion, MetricCriterion)
         # Only the reranker under test is compared, so that another baseline need not be loaded.
-        values = {each.name: getattr(check, each.name) for each in fields(Check)} | {"baseline": None}
+        values = {each.name: getattr(check, each.name) for each in fields(Check)} | {"baseline_subject": None}
         allowed = check.criterion.regression_margin if margin is None else margin
         change = Change(**values, margin=allowed)
         if change.id in changes:
@@ -59,7 +59,7 @@ def reported(check: Check) -> list[Check]:
     return [
         replace(
             check,
-            baseline=None,
+            baseline_subject=None,
             criterion=MetricCriterion(
                 name=metric.name,
                 place=check.suite.place("suite", "report"),
@@ -75,7 +75,7 @@ def reported(check: Check) -> list[Check]:
 def entry_id(check: Check) -> str:
     """By what a metric of a subject is known in a baseline: ``recsys26::loc[sgs-movielens_small-K10]``."""
     [metric] = check.criterion.metrics
-    return f"{check.suite.name}::{metric.name}[{check.subject}]"
+    return f"{check.suite.name}::{metric.name}[{check.subject.label}]"
 
 
 def forgotten(entries: Iterable[str], checks: Iterable[Check]) -> list[tuple[str, str, str]]:
@@ -84,7 +84,7 @@ def forgotten(entries: Iterable[str], checks: Iterable[Check]) -> list[tuple[str
     They are of the subjects of *checks*, and of a metric that their suite asks for in no profile, neither in
     a criterion nor under ``report``. Entries of other suites, rerankers, data sets and lengths are not meant.
     """
-    suites = {(check.suite.name, check.subject): check.suite for check in checks}
+    suites = {(check.suite.name, check.subject.label): check.suite for check in checks}
     found = []
     for entry in entries:
         name, _, rest = entry.partition("::")

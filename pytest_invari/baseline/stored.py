@@ -1,4 +1,4 @@
-"""The gate of one process: what its bench measured beside a baseline, and what a new one is to store."""
+"""What a process has measured, beside a stored baseline, and what a new one is to store."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.changes import Change
     from pytest_invari.baseline.file import Entry, Value
     from pytest_invari.baseline.outcomes import BaselineComparison
+    from pytest_invari.measure.subject import Subject
     from pytest_invari.metrics import Metric
-    from pytest_invari.observation.plan import Plan
     from pytest_invari.session.judging import Judging
     from pytest_invari.suitefile.checks import Check
     from pytest_invari.tasks.task import TaskSet
@@ -43,7 +43,7 @@ class StoredBaseline:
     """What the items of a run share.
 
     Args:
-        bench: where subjects are measured.
+        judging: measures the subjects.
         path: the baseline to compare with, where there is one.
         saves: whether what is measured is to be stored.
 
@@ -51,14 +51,14 @@ class StoredBaseline:
         InvariError: the baseline cannot be read.
     """
 
-    def __init__(self, bench: Judging, path: Path | None, saves: bool) -> None:
-        self._bench, self._path, self._saves = bench, path, saves
+    def __init__(self, judging: Judging, path: Path | None, saves: bool) -> None:
+        self._judging, self._path, self._saves = judging, path, saves
         self._stored: dict[str, Entry] = {} if path is None else read_baseline(path)
         self._given: set[str] = set()
-        self._tasks: dict[tuple[str, Plan], Mapping[str, Scalar]] = {}
+        self._tasks: dict[Subject, Mapping[str, Scalar]] = {}
 
     def check(self, changes: Iterable[Change]) -> None:
-        """Refuse stored values of other queries, views or rules, once the bench has checked the subjects.
+        """Refuse stored values of other queries, views or rules, once the subjects are checked.
 
         Raises:
             InvariError: which entry of the file, and what differs.
@@ -67,7 +67,7 @@ class StoredBaseline:
             entry = self._stored.get(entry_id(change))
             if entry is None:
                 continue
-            tasks = self._bench.tasks_of(change)
+            tasks = self._judging.tasks(change)
             expected = self._fit(change, tasks)
             stored = {key: value for key, value in entry.made.items() if key in expected}
             unlike = differences(stored, expected)
@@ -111,7 +111,7 @@ class StoredBaseline:
             return missing(
                 f"{self._path} has no entry {entry_id(change)}; add it with --invari-save={self._path}"
             )
-        measured = self._bench.measured(change)
+        measured = self._judging.measured(change)
         if isinstance(measured, str):
             return missing(measured)
         from pytest_invari.baseline.comparison import compare
@@ -138,7 +138,7 @@ class StoredBaseline:
             if name in self._given:
                 continue
             self._given.add(name)
-            measured = self._bench.measured(each)
+            measured = self._judging.measured(each)
             if isinstance(measured, str):
                 found[name] = None
                 continue
@@ -148,7 +148,7 @@ class StoredBaseline:
 
     def _made(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
         """Everything that the values were made from; no path, host or time."""
-        reranker = self._bench.fingerprint(check)
+        reranker = self._judging.fingerprint(check)
         models = {
             f"reranker.{key}": value
             for key, value in reranker.items()
@@ -167,8 +167,7 @@ class StoredBaseline:
 
     def _fit(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
         """What stored values and new ones must have in common to be compared."""
-        plan = check.plan
-        subject = (check.reranker.label, plan)
+        plan, subject = check.plan, check.subject
         if subject not in self._tasks:
             self._tasks[subject] = describe_tasks(tasks)
         return {

@@ -83,7 +83,7 @@ class Criterion(ABC):
         return False
 
     @property
-    def may_ask(self) -> bool:
+    def may_rank_again(self) -> bool:
         """Whether judging may take rankings besides the measured ones."""
         return False
 

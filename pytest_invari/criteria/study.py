@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.bounds import why_no_bound, why_no_bound_of, why_no_distance
 from pytest_invari.criteria.criterion import Comparison, Place
-from pytest_invari.criteria.evidence import Evidence
+from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
@@ -20,7 +20,6 @@ from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics import Metric, parse_metric
 from pytest_invari.metrics.standing import table_metrics
 from pytest_invari.observation.plan import dataset_label
-from pytest_invari.observation.views import described
 from pytest_invari.protocol.usercode import shortened
 from pytest_invari.text import harmless
 
@@ -221,15 +220,7 @@ class Study:
         )
 
     def _faults(self) -> str:
-        """How many rankings failed, and the first one's query, view and fault; empty when none did."""
-        measured = self.measured
-        if not measured.failures:
-            return ""
-        first, total = measured.failures[0], len(measured.observations)
-        return (
-            f"{measured.failure_count} of {total} rankings of {self.reranker} failed, the first for query "
-            f"{first.query_id!r}, {described(first.view)}: {first.fault[:300]}"
-        )
+        return describe_failures(self.measured, self.reranker, ellipsis="")
 
     def _metric(self, name: str) -> Metric:
         if not isinstance(name, str):

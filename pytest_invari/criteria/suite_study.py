@@ -28,7 +28,7 @@ class SuiteStudy(Study):
         # An undecided assertion leaves the criterion undecided, and what that means is said there.
         rules = Rules(evidence.min_queries, evidence.max_undefined, strict=False)
         super().__init__(
-            lambda: measured, measured.subject.reranker, measured.plan, rules, lambda line, values: None
+            lambda: measured, measured.name.reranker, measured.plan, rules, lambda line, values: None
         )
         self.passed: list[str] = []
         self.undecided: list[str] = []

@@ -38,7 +38,7 @@ class WitnessCriterion(Criterion):
         return "witness"
 
     @property
-    def may_ask(self) -> bool:
+    def may_rank_again(self) -> bool:
         """See :class:`Criterion`."""
         return self.max_calls > 0
 
@@ -101,11 +101,11 @@ class WitnessCriterion(Criterion):
         if not flips:
             return None
         answers, (first, second) = min(flips, key=lambda flip: moved(*flip[1]))
-        if evidence.asking is None or not self.max_calls:
+        if evidence.ranking_again is None or not self.max_calls:
             return answers.task, Witness.of(
                 (first, second), (answers.rankings[first], answers.rankings[second])
             )
-        with evidence.asking(answers.task, self.max_calls) as rank:
+        with evidence.ranking_again(answers.task, self.max_calls) as rank:
             witness = find_witness(rank, first, second, self.max_calls, answers.rankings)
         assert witness is not None
         return answers.task, witness

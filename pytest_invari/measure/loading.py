@@ -1,7 +1,8 @@
-"""The stock of a run: tasks and rerankers, loaded and built once, and shared by all that is measured."""
+"""Loading: tasks and rerankers, loaded and built once, and shared by all that is measured."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,25 +12,30 @@ from pytest_invari.protocol.capabilities import prepare_reranker
 from pytest_invari.registry.build import Build
 
 if TYPE_CHECKING:
+    from pytest_invari.measure.subject import Subject
+    from pytest_invari.observation.observation import ObservationKey
     from pytest_invari.observation.plan import Plan
+    from pytest_invari.observation.views import View
     from pytest_invari.protocol import Reranker
     from pytest_invari.registry.registry import Registry
-    from pytest_invari.registry.spec import RerankerSpec
     from pytest_invari.settings import ModelSettings
     from pytest_invari.tasks.task import TaskSet
 
 
-_Lists = tuple[str, int, int | None]
-Shown = tuple[str, _Lists, str, bool]
-"""A reranker's label, and what of a plan decides what it is shown, besides the orders."""
+Views = Mapping[str, "list[View]"]
+"""The views of each query, by its id."""
+
+# A view that is ranked again, by itself or in a batch, is named after these.
+ALONE, BATCH = "alone", "batch"
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+@dataclass(slots=True)
+class _Built:
     """A reranker of the user's ``own``, and as it is ``shown`` the lists: perhaps without the ids."""
 
     own: Reranker
     shown: Reranker
+    is_prepared: bool = False
 
 
 class Loader:
@@ -43,84 +49,95 @@ class Loader:
 
     def __init__(self, registry: Registry, settings: ModelSettings, shared: dict[object, object]) -> None:
         self._registry, self._settings, self._shared = registry, settings, shared
-        self._tasks: dict[_Lists, TaskSet] = {}
-        self._made: dict[Shown, _Made] = {}
-        self._prepared: set[Shown] = set()
+        self._tasks: dict[tuple[str, int, int | None], TaskSet] = {}
+        self._views: dict[Plan, Views] = {}
+        self._rerankers: dict[Subject, _Built] = {}
 
     def tasks(self, plan: Plan) -> TaskSet:
-        """The tasks of a plan, loaded once.
+        """The tasks of a plan.
 
         Raises:
             InvariError: they cannot be loaded, or are no possible tasks.
         """
-        key = _lists(plan)
-        if key not in self._tasks:
-            tasks = self._registry.load_tasks(plan.dataset, plan.k, plan.queries)
+        lists = plan.dataset, plan.k, plan.queries
+        if lists not in self._tasks:
+            tasks = self._registry.load_tasks(*lists)
             _require_possible(tasks, plan)
-            self._tasks[key] = tasks
-        return self._tasks[key]
+            self._tasks[lists] = tasks
+        return self._tasks[lists]
 
-    def reranker(self, spec: RerankerSpec, plan: Plan) -> Reranker:
-        """The reranker, built once and not prepared.
+    def views(self, plan: Plan, tasks: TaskSet) -> Views:
+        """The views that a plan draws of its *tasks*, which a replay may have from elsewhere.
+
+        Raises:
+            InvariError: a list has too few orders for so many views.
+        """
+        if plan not in self._views:
+            self._views[plan] = plan.sample(tasks)
+        return self._views[plan]
+
+    def wanted(self, plan: Plan) -> set[ObservationKey]:
+        """What identifies the observations that a plan is about, of views that are ranked again too."""
+        views = self.views(plan, self.tasks(plan))
+        return keys_of(views, *(plan.repeated(views, suffix) for suffix in (ALONE, BATCH)))
+
+    def reranker(self, subject: Subject) -> Reranker:
+        """The reranker, not prepared.
 
         Raises:
             InvariError: it cannot be built.
         """
-        return self._made_once(spec, plan).shown
+        return self._built(subject).shown
 
-    def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
-        """Let the reranker load what it needs, once.
+    def prepare(self, subject: Subject) -> None:
+        """Let the reranker load what it needs.
 
         Raises:
             InvariError: it cannot.
         """
-        key = shown_to(spec, plan)
-        if key not in self._prepared:
-            prepare_reranker(self.reranker(spec, plan), _named(spec))
-            self._prepared.add(key)
+        built = self._built(subject)
+        if not built.is_prepared:
+            prepare_reranker(built.shown, _named(subject))
+            built.is_prepared = True
 
-    def anew(self, spec: RerankerSpec, plan: Plan) -> Reranker:
-        """The reranker built and prepared again, so that nothing is answered from memory.
+    def build_again(self, subject: Subject) -> Reranker:
+        """Another of the reranker, prepared too, so that nothing is answered from memory.
 
         One that is handed over ready-made is the same again.
 
         Raises:
             InvariError: as :meth:`reranker` and :meth:`prepare`.
         """
-        self.prepare(spec, plan)
-        made = self._make(spec, plan)
-        if made.own is not self._made_once(spec, plan).own:
-            prepare_reranker(made.own, _named(spec))
-        return made.shown
+        self.prepare(subject)
+        another = self._build(subject)
+        if another.own is not self._built(subject).own:
+            prepare_reranker(another.own, _named(subject))
+        return another.shown
 
-    def _made_once(self, spec: RerankerSpec, plan: Plan) -> _Made:
-        key = shown_to(spec, plan)
-        if key not in self._made:
-            self._made[key] = self._make(spec, plan)
-        return self._made[key]
+    def _built(self, subject: Subject) -> _Built:
+        key = subject.shown_lists
+        if key not in self._rerankers:
+            self._rerankers[key] = self._build(subject)
+        return self._rerankers[key]
 
-    def _make(self, spec: RerankerSpec, plan: Plan) -> _Made:
+    def _build(self, subject: Subject) -> _Built:
+        spec, plan = subject.reranker, subject.plan
         build = Build(
             self._settings, self.tasks(plan), plan.k, self._registry, self._shared, labels=plan.labels
         )
         reranker = self._registry.build(spec, build)
         if not plan.blind_ids or getattr(reranker, "knows_ids", False):
-            return _Made(reranker, reranker)
-        return _Made(reranker, blind_ids(reranker, label=spec.label))
+            return _Built(reranker, reranker)
+        return _Built(reranker, blind_ids(reranker, label=spec.label))
 
 
-def shown_to(spec: RerankerSpec, plan: Plan) -> Shown:
-    """What decides what a reranker is shown, besides the orders."""
-    return spec.label, _lists(plan), plan.labels, plan.blind_ids
+def keys_of(*shown: Views) -> set[ObservationKey]:
+    """What identifies the observations of these views."""
+    return {(query_id, view.name) for views in shown for query_id, drawn in views.items() for view in drawn}
 
 
-def _named(spec: RerankerSpec) -> str:
-    return f"reranker {spec.label!r}"
-
-
-def _lists(plan: Plan) -> _Lists:
-    """What of a plan decides which lists there are."""
-    return plan.dataset, plan.k, plan.queries
+def _named(subject: Subject) -> str:
+    return f"reranker {subject.reranker.label!r}"
 
 
 def _require_possible(tasks: TaskSet, plan: Plan) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from pytest_invari import metrics, statistics
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.analyses import Analyses
 from pytest_invari.measure.blocks import Block, Member, compute, labels_of, make_block
 from pytest_invari.measure.pooled import Pooled, pooled_deviation
 from pytest_invari.measure.repeated import FAILED_VIEWS, repeat_differences
@@ -25,9 +24,10 @@ from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.statistics.pairings import pairing_p_value
 
 if TYPE_CHECKING:
+    from pytest_invari.measure.analyses import Analyses
     from pytest_invari.metrics import Metric
     from pytest_invari.observation.observation import Observation
-    from pytest_invari.observation.plan import Plan, Subject
+    from pytest_invari.observation.plan import Plan, SubjectName
     from pytest_invari.statistics import Interval, PooledCounts
     from pytest_invari.tasks.task import TaskSet
 
@@ -57,13 +57,13 @@ class Measured:
 
     def __init__(
         self,
-        subject: Subject,
+        name: SubjectName,
         plan: Plan,
         tasks: TaskSet,
         observations: Sequence[Observation],
         repeats: Sequence[Observation] = (),
     ) -> None:
-        self.subject = subject
+        self.name = name
         self.plan = plan
         self.tasks = tasks
         self.observations = tuple(observations)
@@ -210,7 +210,7 @@ class Measured:
         self._require_comparable(other)
         if metrics.parse_metric(name).kind == "analysis":
             raise InvariError(f"{name} is a finding about one reranker and cannot be compared with another's")
-        key = (name, other.subject.reranker)
+        key = (name, other.name.reranker)
         if key not in self._intervals:
             base = other.metric(name)
             places = {query_id: place for place, query_id in enumerate(other.query_ids)}
@@ -259,6 +259,8 @@ class Measured:
         Raises:
             InvariError: the plan has no bank with a probe and a target.
         """
+        from pytest_invari.measure.analyses import Analyses
+
         valid = {
             query_id: [seen for seen in answers if is_valid(seen)]
             for query_id, answers in self._by_query.items()
@@ -272,7 +274,7 @@ class Measured:
         Each query's input orders are paired with its outputs anew, 199 times; small values mean that
         positions matter. NaN where no query has a value.
         """
-        seed = f"pairings of {self.subject.label}"
+        seed = f"pairings of {self.name.label}"
         return pairing_p_value(
             [(block.positions, block.compared) for block in self.blocks],
             bucket_agreement_gap,
@@ -334,7 +336,7 @@ class Measured:
     def _resamples(self, count: int) -> statistics.Resamples:
         if self.plan.interval == "percentile":
             return statistics.paper_resamples(count)
-        return statistics.seeded_resamples(count, f"{self.subject.dataset}-K{self.subject.k}")
+        return statistics.seeded_resamples(count, f"{self.name.dataset}-K{self.name.k}")
 
     def _require_comparable(self, other: Measured) -> None:
         mine, theirs = self.plan, other.plan
@@ -343,6 +345,6 @@ class Measured:
         )  # fmt: skip
         if not same_views or set(self.query_ids) != set(other.query_ids):
             raise InvariError(
-                f"{self.subject.label} and {other.subject.label} were measured on different queries or views "
+                f"{self.name.label} and {other.name.label} were measured on different queries or views "
                 "and cannot be compared; use one plan for both"
             )

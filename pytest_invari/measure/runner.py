@@ -1,48 +1,58 @@
-"""The laboratory: builds rerankers, shows them their views or takes these from records, and measures."""
+"""The runner: shows rerankers their views or takes these from records, and measures."""
 
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
-from pytest_invari.measure.loading import Loader, Shown, shown_to
-from pytest_invari.measure.resume import RecordStore, subject_of
-from pytest_invari.observation.audit import Audit, audit_reranker
-from pytest_invari.observation.observation import Observation
+from pytest_invari.measure.loading import ALONE, BATCH, Loader, keys_of
 from pytest_invari.observation.observe import as_shown, observe, request_for, stored
-from pytest_invari.observation.plan import Plan
 from pytest_invari.observation.validity import VALID
 from pytest_invari.observation.views import View
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all
 from pytest_invari.protocol.capabilities import check_reranker, fingerprint_of
-from pytest_invari.records.manifest import Scalar, flatten
-from pytest_invari.records.record import Record
-from pytest_invari.redaction import without_secrets
 from pytest_invari.settings import ModelSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_invari.measure.loading import Views
     from pytest_invari.measure.measured import Measured
-    from pytest_invari.observation.observation import ObservationKey
+    from pytest_invari.measure.resume import RecordStore
+    from pytest_invari.measure.subject import Subject
+    from pytest_invari.observation.audit import Audit
+    from pytest_invari.observation.observation import Observation, ObservationKey
+    from pytest_invari.observation.plan import Plan
     from pytest_invari.observation.witness import Order, Rank
     from pytest_invari.protocol import Cost
+    from pytest_invari.records.manifest import Scalar
+    from pytest_invari.records.record import Record
     from pytest_invari.registry.registry import Registry
-    from pytest_invari.registry.spec import RerankerSpec
     from pytest_invari.tasks.task import Task, TaskSet
 
 
-# The observations of all views, and those of the views that were asked again.
-_Answers = tuple[list[Observation], list[Observation]]
+@dataclass
+class _State:
+    """What there is of a subject so far.
 
-# A view that is asked again is named after these.
-_ALONE, _BATCH = "alone", "batch"
+    ``replayed`` (its record and tasks) and ``audit`` are kept under :attr:`Subject.shown_lists`, and
+    ``observed`` (the observations of all views, and those of the views that were ranked again) under
+    :attr:`Subject.observed`, because subjects share them. ``further_costs`` are those of the rankings that
+    were made besides.
+    """
+
+    replayed: tuple[Record, TaskSet] | None = None
+    audit: Audit | None = None
+    observed: tuple[list[Observation], list[Observation]] | None = None
+    measured: Measured | None = None
+    further_costs: list[Cost] = field(default_factory=list)
 
 
 class Runner:
@@ -55,7 +65,7 @@ class Runner:
         replay: take every ranking from *records*; nothing is built and no model is loaded.
         retry_failed: rank again what *records* hold as failed.
         show_progress: None shows bars except in workers of pytest-xdist.
-        shared: loaded models, where other laboratories shall have the same.
+        shared: loaded models, where other runners shall have the same.
         audits: ask each reranker a few questions before it ranks.
     """
 
@@ -73,31 +83,20 @@ class Runner:
     ) -> None:
         if replay and records is None:
             raise InvariError("a replay needs the folder of the records")
-        self._settings = settings or ModelSettings()
-        self._stock = Loader(registry, self._settings, {} if shared is None else shared)
-        self._shelf = (
-            None if records is None else RecordStore(records, self._stock, self._settings, retry_failed)
-        )
-        self._is_replay = replay
+        settings = settings or ModelSettings()
+        self._loader = Loader(registry, settings, {} if shared is None else shared)
+        self._records: RecordStore | None = None
+        if records is not None:
+            from pytest_invari.measure.resume import RecordStore
+
+            self._records = RecordStore(records, self._loader, settings, retry_failed)
+        self.is_replay = replay
         self._retry_failed = retry_failed
         self._show = show_progress
         self._audits = audits
-        self._audited: dict[Shown, Audit] = {}
-        self._views: dict[Plan, Mapping[str, list[View]]] = {}
-        self._replayed: dict[Shown, tuple[Record, TaskSet]] = {}
-        self._observed: dict[tuple[str, Plan], _Answers] = {}
-        self._measured: dict[tuple[str, Plan], Measured] = {}
-        self._asked_besides: dict[tuple[str, Plan], list[Cost]] = {}
+        self._states: defaultdict[Subject, _State] = defaultdict(_State)
 
-    def tasks(self, plan: Plan) -> TaskSet:
-        """The tasks of a plan, loaded once.
-
-        Raises:
-            InvariError: they cannot be loaded, or are no possible tasks.
-        """
-        return self._stock.tasks(plan)
-
-    def check(self, spec: RerankerSpec, plan: Plan, *, is_baseline: bool = False) -> None:
+    def check(self, subject: Subject, *, is_baseline: bool = False) -> None:
         """Refuse what can be refused before a model is loaded; a replay is read and checked whole.
 
         A replay may lack a *baseline*: it was never ranked where the reranker under test failed, or where
@@ -106,30 +105,25 @@ class Runner:
         Raises:
             InvariError: see there.
         """
-        if self._is_replay:
+        if self.is_replay:
             with suppress(InvariError) if is_baseline else nullcontext():
-                self._observe(spec, plan)
+                self._observe(subject.observed)
             return
-        self.check_tasks(plan)
-        if self._shelf is not None:
-            self._shelf.check(spec, plan)
-        check_reranker(self._stock.reranker(spec, plan), f"reranker {spec.label!r}")
+        self.check_tasks(subject.plan)
+        if self._records is not None:
+            self._records.check(subject)
+        check_reranker(self._loader.reranker(subject), f"reranker {subject.reranker.label!r}")
 
     def check_tasks(self, plan: Plan) -> None:
         """Refuse lists that a plan cannot be carried out on; a replay has lists of its own.
 
         Raises:
-            InvariError: as :meth:`tasks`; or a list has too few orders for so many views.
+            InvariError: they cannot be loaded, or a list has too few orders for so many views.
         """
-        if not self._is_replay:
-            plan.require_orders(self.tasks(plan))
+        if not self.is_replay:
+            plan.require_orders(self._loader.tasks(plan))
 
-    @property
-    def is_replay(self) -> bool:
-        """Whether every ranking is taken from records."""
-        return self._is_replay
-
-    def prepare(self, spec: RerankerSpec, plan: Plan) -> None:
+    def prepare(self, subject: Subject) -> None:
         """Load what the reranker needs, once.
 
         A replay needs nothing, nor does a run whose records hold all rankings, unless the reranker must be
@@ -138,13 +132,12 @@ class Runner:
         Raises:
             InvariError: it cannot be loaded, or the records are damaged.
         """
-        if self._is_replay:
+        if self.is_replay:
             return
-        observed = _as_observed(plan)
-        if self._shelf is None or not self._shelf.may_be_whole(spec, observed, self._wanted(observed)):
-            self._stock.prepare(spec, plan)
+        if self._records is None or not self._records.may_be_complete(subject.observed):
+            self._loader.prepare(subject)
 
-    def measure(self, spec: RerankerSpec, plan: Plan) -> Measured:
+    def measure(self, subject: Subject) -> Measured:
         """Rank every view that is not known yet, or replay them, and measure.
 
         Failed rankings are data: they are in the result's ``failures``, and nothing is raised for them.
@@ -154,38 +147,43 @@ class Runner:
         """
         from pytest_invari.measure.measured import Measured
 
-        key = (spec.label, plan)
-        if key not in self._measured:
-            observations, repeats = self._observe(spec, plan)
-            tasks = self.tasks_of(spec, plan)
-            subject = subject_of(spec, plan, tasks.name)
-            self._measured[key] = Measured(subject, plan, tasks, observations, repeats)
-        return self._measured[key]
+        state = self._states[subject]
+        if state.measured is None:
+            observations, repeats = self._observe(subject.observed)
+            tasks = self.tasks(subject)
+            state.measured = Measured(subject.name(tasks.name), subject.plan, tasks, observations, repeats)
+        return state.measured
 
-    def audit(self, spec: RerankerSpec, plan: Plan) -> Audit | None:
-        """What a few questions told of a measured reranker; None where none were asked."""
-        return self._audited.get(shown_to(spec, plan))
+    def audit(self, subject: Subject) -> Audit | None:
+        """What a few questions showed of a measured reranker; None where none were asked."""
+        return self._states[subject.shown_lists].audit
 
-    def tasks_of(self, spec: RerankerSpec, plan: Plan) -> TaskSet:
-        """The tasks that a subject is measured on, once it is checked or measured; a replay has its own."""
-        return self._replayed[shown_to(spec, plan)][1] if self._is_replay else self.tasks(plan)
+    def tasks(self, subject: Subject) -> TaskSet:
+        """The tasks that a subject is measured on; a replay has its own.
 
-    def fingerprint(self, spec: RerankerSpec, plan: Plan) -> Mapping[str, Scalar]:
+        Raises:
+            InvariError: they cannot be loaded, or are no possible tasks.
+        """
+        return self._recorded(subject)[1] if self.is_replay else self._loader.tasks(subject.plan)
+
+    def fingerprint(self, subject: Subject) -> Mapping[str, Scalar]:
         """What a measured reranker says of itself, flat, without secrets; of a replay, what was recorded."""
-        if self._is_replay:
-            return self._replayed[shown_to(spec, plan)][0].manifest.reranker
-        return flatten(fingerprint_of(self._stock.reranker(spec, plan), spec.label))
+        if self.is_replay:
+            return self._recorded(subject)[0].manifest.reranker
+        from pytest_invari.records.manifest import flatten
+
+        return flatten(fingerprint_of(self._loader.reranker(subject), subject.reranker.label))
 
     @contextmanager
-    def asking(self, spec: RerankerSpec, plan: Plan, task: Task, most: int) -> Iterator[Rank]:
+    def ranking_again(self, subject: Subject, task: Task, most: int) -> Iterator[Rank]:
         """Have a measured reranker rank some candidates of one query, in any order, up to *most* times.
 
         Nothing of it is recorded: records hold whole lists.
         """
-        self._stock.prepare(spec, plan)
-        reranker = self._stock.reranker(spec, plan)
-        costs = self._asked_besides.setdefault((spec.label, plan), [])
-        what = f"{without_secrets(spec.label)}, query {task.query_id!r} in other orders"
+        self._loader.prepare(subject)
+        reranker = self._loader.reranker(subject)
+        costs = self._states[subject].further_costs
+        what = f"{subject.shown_reranker}, query {task.query_id!r} in other orders"
         with bar(most, what, unit="view", show=self._show) as progress:
 
             def rank(shown: Order) -> Order | None:
@@ -196,95 +194,93 @@ class Runner:
 
             yield rank
 
-    def asked_besides(self, spec: RerankerSpec, plan: Plan) -> Sequence[Cost]:
-        """What each ranking took that :meth:`asking` has had made so far."""
-        return tuple(self._asked_besides.get((spec.label, plan), ()))
+    def further_costs(self, subject: Subject) -> Sequence[Cost]:
+        """What each ranking took that was made by :meth:`ranking_again` so far."""
+        return tuple(self._states[subject].further_costs)
 
-    def _observe(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        shown = _as_observed(plan)
-        key = (spec.label, shown)
-        if key not in self._observed:
-            self._observed[key] = (self._replay if self._is_replay else self._rank)(spec, shown)
-        return self._observed[key]
+    def _observe(self, subject: Subject) -> tuple[list[Observation], list[Observation]]:
+        """The observations of all views, and those of the views that were ranked again."""
+        state = self._states[subject]
+        if state.observed is None:
+            state.observed = (self._replay if self.is_replay else self._rank)(subject)
+        return state.observed
 
-    def _rank(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        tasks = self.tasks(plan)
-        views = self._sampled(plan, tasks)
-        self.prepare(spec, plan)
-        record, is_whole = None, False
-        if self._shelf is not None:
-            record, is_whole = self._shelf.open(spec, plan, self._wanted(plan))
-        if not is_whole:
-            self._stock.prepare(spec, plan)
-        reranker = self._stock.reranker(spec, plan)
-        subject = subject_of(spec, plan, tasks.name)
-        what = f"{subject.reranker} on {subject.dataset}, K={subject.k}"
+    def _rank(self, subject: Subject) -> tuple[list[Observation], list[Observation]]:
+        plan = subject.plan
+        tasks = self._loader.tasks(plan)
+        views = self._loader.views(plan, tasks)
+        self.prepare(subject)
+        record, is_complete = None, False
+        if self._records is not None:
+            record, is_complete = self._records.open(subject)
+        if not is_complete:
+            self._loader.prepare(subject)
+        reranker = self._loader.reranker(subject)
+        what = f"{subject.shown_reranker} on {tasks.name}, K={plan.k}"
         if self._audits:
-            self._make_audit(spec, plan, record, _keys(views), what)
+            self._audit(subject, record, keys_of(views), what)
         ranked = partial(observe, store=record, retry_failed=self._retry_failed, show=self._show)
         observations = ranked(reranker, tasks, views, description=what)
         repeats = []
         if plan.repeats:
-            again = reranker if is_whole else self._stock.anew(spec, plan)
-            for suffix, batch in ((_ALONE, 1), (_BATCH, plan.repeats)):
-                asked = plan.repeated(views, suffix)
-                repeats += ranked(again, tasks, asked, description=f"{what}, again", batch_size=batch)
+            another = reranker if is_complete else self._loader.build_again(subject)
+            for suffix, size in ((ALONE, 1), (BATCH, plan.repeats)):
+                again = plan.repeated(views, suffix)
+                repeats += ranked(another, tasks, again, description=f"{what}, again", batch_size=size)
         if record is not None:
             _warn_of_disagreements(record)
         return observations, repeats
 
-    def _wanted(self, plan: Plan) -> set[ObservationKey]:
-        """What identifies the observations that a plan asks for."""
-        views = self._sampled(plan, self.tasks(plan))
-        return _keys(views, *(plan.repeated(views, suffix) for suffix in (_ALONE, _BATCH)))
-
-    def _make_audit(
-        self, spec: RerankerSpec, plan: Plan, record: Record | None, keys: set[ObservationKey], what: str
-    ) -> None:
+    def _audit(self, subject: Subject, record: Record | None, keys: set[ObservationKey], what: str) -> None:
         """Take the audit from the records, or make one, unless all rankings are there without one."""
-        key = shown_to(spec, plan)
         kept = record.notes.audit() if record is not None else None
         if kept is None and (record is None or keys - record.read().keys()):
+            from pytest_invari.observation.audit import audit_reranker
+
             with bar(1, f"audit of {what}", unit="audit", show=self._show) as progress:
-                kept = audit_reranker(lambda: self._stock.anew(spec, plan), self.tasks(plan).tasks)
+                tasks = self._loader.tasks(subject.plan).tasks
+                kept = audit_reranker(lambda: self._loader.build_again(subject), tasks)
                 progress.advance()
             if record is not None and not kept.was_away:
                 record.notes.keep_audit(kept)
         if kept is not None:
-            self._audited[key] = kept
+            self._states[subject.shown_lists].audit = kept
 
-    def _replay(self, spec: RerankerSpec, plan: Plan) -> _Answers:
-        key = shown_to(spec, plan)
-        if key not in self._replayed:
-            assert self._shelf is not None
-            self._replayed[key] = self._shelf.find(spec, plan)
-        record, tasks = self._replayed[key]
+    def _replay(self, subject: Subject) -> tuple[list[Observation], list[Observation]]:
+        plan = subject.plan
+        record, tasks = self._recorded(subject)
         if self._audits and (audit := record.notes.audit()) is not None:
-            self._audited[key] = audit
+            self._states[subject.shown_lists].audit = audit
         kept = record.read(strict=True)
         _warn_of_disagreements(record)
-        views = self._imported(plan, tasks, kept) if record.is_imported else self._sampled(plan, tasks)
+        views = self._replayed_views(plan, record, tasks, kept)
         repeats = [
             seen
-            for suffix in (_ALONE, _BATCH)
+            for suffix in (ALONE, BATCH)
             for seen in stored(kept, tasks, plan.repeated(views, suffix), str(record.path))
         ]
         return stored(kept, tasks, views, str(record.path)), repeats
 
-    def _sampled(self, plan: Plan, tasks: TaskSet) -> Mapping[str, list[View]]:
-        if plan not in self._views:
-            self._views[plan] = plan.sample(tasks)
-        return self._views[plan]
+    def _recorded(self, subject: Subject) -> tuple[Record, TaskSet]:
+        """The record that a replay takes, and its tasks."""
+        state = self._states[subject.shown_lists]
+        if state.replayed is None:
+            assert self._records is not None
+            state.replayed = self._records.find(subject)
+        return state.replayed
 
-    def _imported(
-        self, plan: Plan, tasks: TaskSet, kept: Mapping[ObservationKey, Observation]
-    ) -> Mapping[str, list[View]]:
-        """The plan's views in the orders that rankings made elsewhere were made of."""
-        views = (
-            {task.query_id: [View(name, task.ids) for name in plan.bank] for task in tasks.tasks}
-            if plan.bank
-            else self._sampled(plan, tasks)
-        )
+    def _replayed_views(
+        self, plan: Plan, record: Record, tasks: TaskSet, kept: Mapping[ObservationKey, Observation]
+    ) -> Views:
+        """The plan's views; of rankings made elsewhere, in the orders that these were made of."""
+        if not record.is_imported:
+            return self._loader.views(plan, tasks)
+        if plan.bank:
+            views: Views = {
+                task.query_id: [View(name, task.ids) for name in plan.bank] for task in tasks.tasks
+            }
+        else:
+            views = self._loader.views(plan, tasks)
         return as_shown(views, kept)
 
 
@@ -296,17 +292,3 @@ def _warn_of_disagreements(record: Record) -> None:
             InvariRecordsWarning,
             stacklevel=3,
         )
-
-
-def _as_observed(plan: Plan) -> Plan:
-    """The same for all plans that observe the same.
-
-    How failures and ties count, how intervals are made and which views are compared with which changes
-    nothing about it.
-    """
-    return replace(plan, on_failure="strict", ties="broken", interval="bca", probe=(), target=())
-
-
-def _keys(*shown: Mapping[str, list[View]]) -> set[ObservationKey]:
-    """What identifies the observations of these views."""
-    return {(query_id, view.name) for views in shown for query_id, drawn in views.items() for view in drawn}

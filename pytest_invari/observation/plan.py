@@ -144,7 +144,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SubjectName:
     """A reranker, as the user named it, on one data set at one list length."""
 
     reranker: str

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_invari.cache import file_hash
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.observation.views import CANONICAL, view_order
 from pytest_invari.protocol import Candidate, Context
 from pytest_invari.records.folder import RecordFolder
@@ -75,7 +75,7 @@ def import_rankings(
     )
     records = RecordFolder(folder)
     records.check()
-    record = records.open(Subject(without_secrets(spec.label), name, k), manifest, ranked)
+    record = records.open(SubjectName(without_secrets(spec.label), name, k), manifest, ranked)
     if not record.read():
         record.append([line.seen for line in lines])
     return record

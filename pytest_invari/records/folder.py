@@ -14,7 +14,7 @@ from pytest_invari.records.manifest import Manifest, Scalar, differences
 from pytest_invari.records.record import MANIFEST, Record
 
 if TYPE_CHECKING:
-    from pytest_invari.observation.plan import Subject
+    from pytest_invari.observation.plan import SubjectName
     from pytest_invari.tasks.task import TaskSet
 
 
@@ -43,17 +43,17 @@ class RecordFolder:
         if reason := why_unwritable(nearest):
             raise InvariError(f"{self.path}: the folder {nearest} cannot be written to ({reason})")
 
-    def at(self, subject: Subject, manifest: Manifest) -> Record:
+    def at(self, subject: SubjectName, manifest: Manifest) -> Record:
         """The record of this subject and manifest, whether it exists or not."""
         return Record(self.path / f"{_slug(subject)}-{manifest.fingerprint[:16]}", manifest, subject)
 
-    def open(self, subject: Subject, manifest: Manifest, tasks: TaskSet) -> Record:
+    def open(self, subject: SubjectName, manifest: Manifest, tasks: TaskSet) -> Record:
         """The same, made where there is none, with its tasks beside it."""
         record = self.at(subject, manifest)
         record.create(tasks)
         return record
 
-    def of(self, subject: Subject, asked: Mapping[str, Scalar]) -> list[Record]:
+    def of(self, subject: SubjectName, asked: Mapping[str, Scalar]) -> list[Record]:
         """The records of a subject that runs with these settings made, whatever the reranker said of itself.
 
         Args:
@@ -102,7 +102,7 @@ class RecordFolder:
         manifest = Manifest.read(folders[0] / MANIFEST)
         return Record(folders[0], manifest, manifest.subject)
 
-    def find(self, subject: Subject, asked: Mapping[str, Scalar]) -> Record:
+    def find(self, subject: SubjectName, asked: Mapping[str, Scalar]) -> Record:
         """The one record that was made with these settings, without building a reranker.
 
         Args:
@@ -139,7 +139,7 @@ class RecordFolder:
 
     def _unfitting(
         self,
-        subject: Subject,
+        subject: SubjectName,
         reranker: Scalar,
         found: Iterable[Manifest],
         told: Mapping[Path, Sequence[str]],
@@ -158,7 +158,7 @@ class RecordFolder:
             f"{'; '.join(told[nearest])}; {way_out}"
         )
 
-    def _ambiguous(self, subject: Subject, fitting: Mapping[Path, Manifest]) -> str:
+    def _ambiguous(self, subject: SubjectName, fitting: Mapping[Path, Manifest]) -> str:
         flats = [manifest.flat for manifest in fitting.values()]
         keys = sorted({key for one, other in itertools.pairwise(flats) for key in differences(one, other)})
         return (
@@ -167,7 +167,7 @@ class RecordFolder:
         )
 
 
-def _slug(subject: Subject) -> str:
+def _slug(subject: SubjectName) -> str:
     """How the names of a subject's folders begin."""
     return re.sub(r"[^A-Za-z0-9._=-]+", "_", subject.label).strip("._")[:80]
 
@@ -176,7 +176,7 @@ def _but_for_tasks(asked: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return {key: value for key, value in asked.items() if key not in TASK_KEYS}
 
 
-def _told(unlike: Mapping[str, str], manifest: Manifest, subject: Subject) -> list[str]:
+def _told(unlike: Mapping[str, str], manifest: Manifest, subject: SubjectName) -> list[str]:
     """What differs, in words. Another choice of lists changes the tasks' hash, and is told alone."""
     if {"dataset", "k", "queries"} & unlike.keys():
         unlike = {key: words for key, words in unlike.items() if key != "tasks_sha256"}

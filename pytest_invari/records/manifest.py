@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
 from pytest_invari.tasks.task import content_hash
 
@@ -49,7 +49,7 @@ class Manifest:
     environment: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> SubjectName:
         """What was measured, as far as the manifest says it: the label may have had its options otherwise."""
         options = {
             name.removeprefix(OPTION): str(value)
@@ -58,7 +58,7 @@ class Manifest:
         }
         shown = ",".join(f"{name}={value}" for name, value in options.items())
         name, dataset, k = (self.asked.get(key, "") for key in ("reranker", "dataset", "k"))
-        return Subject(f"{name}:{shown}" if shown else str(name), str(dataset), int(k or 0))
+        return SubjectName(f"{name}:{shown}" if shown else str(name), str(dataset), int(k or 0))
 
     @property
     def is_imported(self) -> bool:

@@ -19,7 +19,7 @@ from pytest_invari.records.notes import RecordNotes
 from pytest_invari.records.rows import read_observations, write_observations
 
 if TYPE_CHECKING:
-    from pytest_invari.observation.plan import Subject
+    from pytest_invari.observation.plan import SubjectName
     from pytest_invari.tasks.task import TaskSet
 
 
@@ -43,7 +43,7 @@ class Record:
     with different answers is kept, since merging leaves one of them.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, subject: Subject) -> None:
+    def __init__(self, path: Path, manifest: Manifest, subject: SubjectName) -> None:
         self.path = path
         self.manifest = manifest
         self.subject = subject

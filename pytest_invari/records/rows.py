@@ -15,7 +15,7 @@ from pytest_invari.protocol import Cost, Ranking, Status
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pytest_invari.observation.plan import Subject
+    from pytest_invari.observation.plan import SubjectName
 
 
 # Rows that are turned into Python's objects, and back, at a time: many files are larger than memory likes.
@@ -50,7 +50,7 @@ def schema() -> pa.Schema:
 
 
 def write_observations(
-    path: Path, observations: Sequence[Observation], subject: Subject, fingerprint: str
+    path: Path, observations: Sequence[Observation], subject: SubjectName, fingerprint: str
 ) -> None:
     """Write a file of rows.
 
@@ -106,7 +106,7 @@ def read_observations(path: Path, fingerprint: str) -> list[Observation] | None:
     return observations
 
 
-def _row(seen: Observation, subject: Subject, fingerprint: str) -> dict[str, Any]:
+def _row(seen: Observation, subject: SubjectName, fingerprint: str) -> dict[str, Any]:
     ranking = seen.ranking
     return {
         "dataset": subject.dataset,

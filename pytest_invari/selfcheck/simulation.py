@@ -14,7 +14,7 @@ from pytest_invari.criteria.judgement import Limit, judge
 from pytest_invari.measure.measured import Measured
 from pytest_invari.observation.observation import Observation
 from pytest_invari.observation.observe import observe
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, Reranker, seeded_hash
 from pytest_invari.rerankers.controls import Biased, CanonicalOrder, InputOrder
 from pytest_invari.tasks.task import Task, TaskSet
@@ -202,7 +202,7 @@ class World:
         return range(0, len(self._tasks.tasks), self._size)
 
     def _measure(self, name: str, tasks: TaskSet, seen: list[Observation]) -> Measured:
-        return Measured(Subject(name, tasks.name, self._plan.k), self._plan, tasks, seen)
+        return Measured(SubjectName(name, tasks.name, self._plan.k), self._plan, tasks, seen)
 
 
 # An estimate and the truth may be the same number reached by other sums.

@@ -32,7 +32,7 @@ class ChangeItem(CheckItem):
             CheckUndecided: the interval tells neither that it is worse nor that it is not.
         """
         change = self.check
-        with showing_progress(self, shown=not self._bench.is_measured(change)):
+        with showing_progress(self, shown=not self._judging.is_measured(change)):
             comparison = self._gate.comparison(change)
             self._make_what_is_carried()
         self.comparison = comparison

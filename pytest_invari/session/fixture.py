@@ -15,10 +15,10 @@ from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUnusedWa
 from pytest_invari.criteria.study import Rules, Study
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.runner import Runner
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.protocol.usercode import shortened
-from pytest_invari.redaction import without_secrets
 from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.options import read_settings
 from pytest_invari.session.selection import model_settings, named_rerankers
@@ -40,7 +40,7 @@ class Studies:
         self._registry, self._settings, self._notes = registry, settings, notes
         self._model = model_settings(settings)
         self._shared: dict[object, object] = {}
-        self._laboratories: dict[Path | None, Runner] = {}
+        self._runners: dict[Path | None, Runner] = {}
         self._start = Path.cwd()
 
     def study(
@@ -121,19 +121,20 @@ class Studies:
                 blind_ids=blind_ids,
             )
             folder = self._folder(records)
-            laboratory = self._laboratory(folder)
+            runner = self._runner(folder)
+            subject = Subject(spec, plan)
             if folder is not None:
                 self._registry.require_lasting(reranker)
-            laboratory.check(spec, plan)
+            runner.check(subject)
             if folder is not None and self._settings.replay:
-                self._registry.require_same(reranker, laboratory.fingerprint(spec, plan), folder)
+                self._registry.require_same(reranker, runner.fingerprint(subject), folder)
         rules = Rules(
             _DEFAULTS["min_queries"] if min_queries is None else min_queries,
             _DEFAULTS["max_undefined"] if max_undefined is None else max_undefined,
             self._settings.strict if strict is None else strict,
         )
-        measure = partial(laboratory.measure, spec, plan)
-        made = Study(measure, without_secrets(spec.label), plan, rules, self._notes.add)
+        measure = partial(runner.measure, subject)
+        made = Study(measure, subject.shown_reranker, plan, rules, self._notes.add)
         self._notes.add_study(made)
         return made
 
@@ -173,15 +174,15 @@ class Studies:
         chosen = self._settings.records if records is None else Path(records).expanduser()
         return None if chosen is None else self._start / chosen
 
-    def _laboratory(self, folder: Path | None) -> Runner:
+    def _runner(self, folder: Path | None) -> Runner:
         """The one for these records. All share what is loaded."""
         if self._settings.replay and folder is None:
             raise InvariError(
                 "--invari-replay needs the folder that holds the rankings: --invari-records=DIR, or the "
                 "study's records"
             )
-        if folder not in self._laboratories:
-            self._laboratories[folder] = Runner(
+        if folder not in self._runners:
+            self._runners[folder] = Runner(
                 self._registry,
                 self._model,
                 folder,
@@ -190,7 +191,7 @@ class Studies:
                 show_progress=False,
                 shared=self._shared,
             )
-        return self._laboratories[folder]
+        return self._runners[folder]
 
 
 class StudyNotes:

@@ -65,9 +65,9 @@ class SuiteNode(pytest.Directory):
 class CheckItem(pytest.Item):
     """One check. ``nodeid`` is given, because pytest 9.2 would take the brackets apart."""
 
-    def __init__(self, *, check: Check, bench: Judging, gate: StoredBaseline, **keywords: Any) -> None:
+    def __init__(self, *, check: Check, judging: Judging, gate: StoredBaseline, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.check, self._bench, self._gate = check, bench, gate
+        self.check, self._judging, self._gate = check, judging, gate
         self.judgement: Judgement | None = None
         self.failure = ""
         self._subjects: list[Summary] = []
@@ -78,8 +78,8 @@ class CheckItem(pytest.Item):
         """Load what the check needs, so that ``--durations`` tells loading from measuring."""
         if runs_nothing(self.config):
             return
-        with showing_progress(self, shown=not self._bench.is_measured(self.check), back_to_line=False):
-            self._bench.prepare(self.check)
+        with showing_progress(self, shown=not self._judging.is_measured(self.check), back_to_line=False):
+            self._judging.prepare(self.check)
 
     def runtest(self) -> None:
         """Measure, unless another check of the same subject has, and judge.
@@ -89,8 +89,8 @@ class CheckItem(pytest.Item):
             CheckUndecided: the interval holds the bound, or there is too little to judge.
         """
         check = self.check
-        with showing_progress(self, shown=not self._bench.is_measured(check)):
-            judgement = self._bench.judgement(check)
+        with showing_progress(self, shown=not self._judging.is_measured(check)):
+            judgement = self._judging.judgement(check)
             self._make_what_is_carried()
         self.judgement = judgement
         self._put_properties(_properties(judgement))
@@ -150,7 +150,7 @@ class CheckItem(pytest.Item):
 
     def _end(self, message: str, fails: bool, is_undecided: bool) -> None:
         """Raise what the outcome amounts to; nothing where it passes."""
-        if is_undecided and self._bench.strict:
+        if is_undecided and self._judging.strict:
             message, fails = f"{message}; undecided fails under --invari-strict", True
         if fails:
             self.failure = message
@@ -163,7 +163,7 @@ class CheckItem(pytest.Item):
 
         What a baseline is to store comes before an outcome that would hide that it cannot be.
         """
-        self._subjects = self._bench.summaries(self.check)
+        self._subjects = self._judging.summaries(self.check)
         try:
             self._entries = self._gate.entries(self.check)
         except InvariError as error:

@@ -1,20 +1,20 @@
-"""The bench of one process: measures each subject once for all of its checks, and remembers what broke."""
+"""Judging: each subject is measured once in a process for all of its checks, and what broke is remembered."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.criterion import BASELINE
-from pytest_invari.criteria.evidence import Evidence
+from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.metrics.standing import table_metrics
-from pytest_invari.observation.views import described
 from pytest_invari.protocol.usercode import describe_error
-from pytest_invari.reports.html.data import material
 from pytest_invari.reports.subjects import Summary, summarise, witness_costs
 
 if TYPE_CHECKING:
@@ -22,22 +22,39 @@ if TYPE_CHECKING:
 
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.runner import Runner
+    from pytest_invari.measure.subject import Subject
     from pytest_invari.metrics.catalog import Analysis
-    from pytest_invari.observation.plan import Plan
     from pytest_invari.records.manifest import Scalar
-    from pytest_invari.registry.spec import RerankerSpec
     from pytest_invari.suitefile.checks import Check
     from pytest_invari.tasks.task import TaskSet
 
 
-_Subject = tuple[str, "Plan"]
+@dataclass
+class _State:
+    """What has become of a subject; ``fault`` says why nothing is measured."""
+
+    is_prepared: bool = False
+    measured: Measured | None = None
+    fault: str = ""
+    summary: Summary | None = None
+
+    @contextmanager
+    def keeping_fault(self) -> Iterator[None]:
+        """Keep what goes wrong. A user's mistake is shown in one line later; another is raised, once."""
+        try:
+            yield
+        except InvariError as error:
+            self.fault = f"nothing measured: {error}"
+        except Exception as error:
+            self.fault = f"nothing measured: {describe_error(error)}"
+            raise
 
 
 class Judging:
     """What items share. A subject that could not be loaded or measured is not tried again.
 
     Args:
-        laboratory: where subjects are measured.
+        runner: measures subjects.
         checks: those of the run.
         strict: whether an undecided check fails.
         unselected: checks of the same suites that the user has not asked for; failures are judged among all.
@@ -47,7 +64,7 @@ class Judging:
 
     def __init__(
         self,
-        laboratory: Runner,
+        runner: Runner,
         checks: Iterable[Check],
         strict: bool,
         unselected: Iterable[Check] = (),
@@ -56,17 +73,14 @@ class Judging:
     ) -> None:
         self.strict = strict
         self._pictures = pictures
-        self._laboratory = laboratory
+        self._runner = runner
         self._checks = tuple(checks)
         self._all = (*self._checks, *changes)
-        self._subjects: dict[tuple[str, str, Plan], list[Check]] = {}
+        self._checks_of: dict[tuple[str, Subject], list[Check]] = {}
         for check in (*self._checks, *unselected):
-            self._subjects.setdefault(_subject_of(check), []).append(check)
+            self._checks_of.setdefault((check.suite.name, check.subject), []).append(check)
         self._judgements: dict[str, Judgement] = {}
-        self._prepared: set[_Subject] = set()
-        self._measured: dict[_Subject, Measured] = {}
-        self._summaries: dict[_Subject, Summary] = {}
-        self._broken: dict[_Subject, str] = {}
+        self._states: defaultdict[Subject, _State] = defaultdict(_State)
 
     def check(self) -> None:
         """Refuse what can be refused before a model is loaded.
@@ -76,32 +90,31 @@ class Judging:
         """
         for plan, check in {check.plan: check for check in self._all}.items():
             with _written_at(_place_of_dataset(check), UnknownNameError):
-                self._laboratory.check_tasks(plan)
-        tested = {(check.reranker, check.plan) for check in self._all}
+                self._runner.check_tasks(plan)
+        tested = {check.subject for check in self._all}
         checked = set()
         for check in self._all:
-            for spec in _specs(check):
-                subject = (spec, check.plan)
+            for subject in check.subjects:
                 if subject not in checked:
                     checked.add(subject)
-                    with _written_at(_place_of_baseline(check) if spec is check.baseline else ""):
-                        self._laboratory.check(spec, check.plan, is_baseline=subject not in tested)
+                    with _written_at("" if subject is check.subject else _place_of_baseline(check)):
+                        self._runner.check(subject, is_baseline=subject not in tested)
 
     def prepare(self, check: Check) -> None:
-        """Load the check's reranker and its baseline; a fault is told by :meth:`interval`."""
-        for spec in _specs(check):
-            subject = (spec.label, check.plan)
-            if subject not in self._prepared and subject not in self._broken:
-                with _Remembered(self._broken, subject):
-                    self._laboratory.prepare(spec, check.plan)
-                self._prepared.add(subject)
+        """Load the check's reranker and its baseline; :meth:`judgement` says what goes wrong."""
+        for subject in check.subjects:
+            state = self._states[subject]
+            if not state.is_prepared and not state.fault:
+                with state.keeping_fault():
+                    self._runner.prepare(subject)
+                state.is_prepared = True
 
     def is_measured(self, check: Check) -> bool:
         """Whether nothing is left to measure for this check."""
-        if check.criterion.may_ask and check.id not in self._judgements:
+        if check.criterion.may_rank_again and check.id not in self._judgements:
             return False
-        subjects = [(spec.label, check.plan) for spec in _specs(check)]
-        return all(subject in self._measured or subject in self._broken for subject in subjects)
+        states = [self._states[subject] for subject in check.subjects]
+        return all(state.measured or state.fault for state in states)
 
     def judgement(self, check: Check) -> Judgement:
         """Measure, unless another check of the same subject has, and judge.
@@ -114,21 +127,36 @@ class Judging:
         found = self._judged(check)
         if found.verdict != "fail" or math.isnan(found.p_fail):
             return found
-        subject = [each for each in self._subjects[_subject_of(check)] if each.criterion.metrics]
-        family = [self._judged(other).p_fail for other in subject if other.baseline == check.baseline]
-        return with_multiplicity(found, [p for p in family if not math.isnan(p)], of=len(subject))
+        alike = [each for each in self._checks_of[check.suite.name, check.subject] if each.criterion.metrics]
+        family = [
+            self._judged(each).p_fail for each in alike if each.baseline_subject == check.baseline_subject
+        ]
+        return with_multiplicity(found, [p for p in family if not math.isnan(p)], of=len(alike))
 
     def measured(self, check: Check) -> Measured | str:
         """What was measured of the check's reranker, or the fault that leaves nothing."""
-        return self._measure(check.reranker, check)
+        return self._measure(check.subject, check)
 
-    def tasks_of(self, check: Check) -> TaskSet:
-        """The tasks that the check's reranker is measured on, once :meth:`check` has been."""
-        return self._laboratory.tasks_of(check.reranker, check.plan)
+    def tasks(self, check: Check) -> TaskSet:
+        """The tasks that the check's reranker is measured on."""
+        return self._runner.tasks(check.subject)
 
     def fingerprint(self, check: Check) -> Mapping[str, Scalar]:
         """What the check's reranker, once measured, says of itself."""
-        return self._laboratory.fingerprint(check.reranker, check.plan)
+        return self._runner.fingerprint(check.subject)
+
+    def summaries(self, check: Check) -> list[Summary]:
+        """What was measured of the check's reranker and its baseline."""
+        found: list[Summary] = []
+        for subject in check.subjects:
+            state = self._states[subject]
+            if state.measured is None:
+                continue
+            if state.summary is None:
+                state.summary = self._summarise(subject, state.measured)
+            # Each witness of the subject takes rankings of its own.
+            found.append({**state.summary, **witness_costs(self._runner.further_costs(subject))})
+        return found
 
     def _judged(self, check: Check) -> Judgement:
         """The judgement of a check by itself."""
@@ -149,98 +177,62 @@ class Judging:
     def _evidence(self, check: Check) -> Evidence | str:
         """What the check's criterion judges, or the fault that leaves nothing."""
         measured = []
-        for spec in _specs(check):
-            outcome = self._measure(spec, check)
+        for subject in check.subjects:
+            outcome = self._measure(subject, check)
             if isinstance(outcome, str):
-                whose = "" if spec is check.reranker else f"baseline {check.shown_baseline}: "
-                return f"{whose}{outcome}"
+                return outcome if subject is check.subject else f"baseline {check.shown_baseline}: {outcome}"
             measured.append(outcome)
         return Evidence(
             measured[0],
-            measured[1] if check.baseline else None,
+            measured[1] if check.baseline_subject else None,
             check.suite.min_queries,
             check.suite.max_undefined,
-            self._note(check),
-            None
-            if self._laboratory.is_replay
-            else partial(self._laboratory.asking, check.reranker, check.plan),
+            _excused_failures(measured[0]),
+            None if self._runner.is_replay else partial(self._runner.ranking_again, check.subject),
         )
 
-    def _note(self, check: Check) -> str:
-        """What a verdict has to say of rankings that failed and were not held against the reranker."""
-        measured = self._measured.get((check.reranker.label, check.plan))
-        if measured is None:
-            return ""
-        if check.plan.on_failure == "strict" or not measured.failure_count:
-            return ""
-        return f"{_failures(measured)}; on_failure = {check.plan.on_failure}"
-
-    def summaries(self, check: Check) -> list[Summary]:
-        """What was measured of the check's reranker and its baseline."""
-        found: list[Summary] = []
-        for spec in _specs(check):
-            subject = (spec.label, check.plan)
-            if subject not in self._measured:
-                continue
-            if subject not in self._summaries:
-                alike = [other for other in self._all if other.plan == check.plan]
-                wanted = [metric for other in alike for metric in other.criterion.metrics]
-                wanted += [metric for other in alike for metric in other.suite.report]
-                metrics = table_metrics(wanted, **check.plan.table)
-                shown = check.shown_reranker if spec is check.reranker else check.shown_baseline
-                summary = summarise(
-                    self._measured[subject],
-                    shown,
-                    check.shown_dataset,
-                    metrics,
-                    self._analyses(check),
-                    self._laboratory.audit(spec, check.plan),
-                )
-                if self._pictures:
-                    summary["pictures"] = material(self._measured[subject])
-                self._summaries[subject] = summary
-            # Each witness of the subject takes rankings of its own.
-            besides = witness_costs(self._laboratory.asked_besides(spec, check.plan))
-            found.append({**self._summaries[subject], **besides})
-        return found
-
-    def _analyses(self, check: Check) -> tuple[Analysis, ...]:
-        """Those that suites report of these lists, but for routing on lists without a target to approach."""
-        stratum = self._measured[check.reranker.label, check.plan].tasks.stratum
-        alike = [other for other in self._all if other.plan == check.plan]
-        wanted = dict.fromkeys(each for other in alike for each in other.suite.analyses)
-        return tuple(each for each in wanted if each != "routing" or stratum == "controlled")
-
-    def _measure(self, spec: RerankerSpec, check: Check) -> Measured | str:
-        subject = (spec.label, check.plan)
-        if subject not in self._measured and subject not in self._broken:
-            with _Remembered(self._broken, subject):
-                self._measured[subject] = self._laboratory.measure(spec, check.plan)
-        if subject in self._broken:
-            return self._broken[subject]
-        measured = self._measured[subject]
+    def _measure(self, subject: Subject, check: Check) -> Measured | str:
+        state = self._states[subject]
+        if state.measured is None and not state.fault:
+            with state.keeping_fault():
+                state.measured = self._runner.measure(subject)
+        if state.measured is None:
+            return state.fault
         if check.plan.on_failure == "strict" and not check.criterion.judges_failures:
-            return _failures(measured) or measured
-        return measured
+            return describe_failures(state.measured) or state.measured
+        return state.measured
+
+    def _summarise(self, subject: Subject, measured: Measured) -> Summary:
+        alike = [check for check in self._all if check.plan == subject.plan]
+        wanted = [metric for check in alike for metric in check.criterion.metrics]
+        wanted += [metric for check in alike for metric in check.suite.report]
+        summary = summarise(
+            measured,
+            subject.shown_reranker,
+            subject.shown_dataset,
+            table_metrics(wanted, **subject.plan.table),
+            _analyses(alike, measured),
+            self._runner.audit(subject),
+        )
+        if self._pictures:
+            from pytest_invari.reports.html.data import material
+
+            summary["pictures"] = material(measured)
+        return summary
 
 
-class _Remembered:
-    """Notes an error of a subject. A user's mistake is then told in one line; another is raised, once."""
+def _excused_failures(measured: Measured) -> str:
+    """What a verdict has to say of rankings that failed and were not held against the reranker."""
+    on_failure = measured.plan.on_failure
+    if on_failure == "strict" or not measured.failures:
+        return ""
+    return f"{describe_failures(measured)}; on_failure = {on_failure}"
 
-    def __init__(self, broken: dict[_Subject, str], subject: _Subject) -> None:
-        self._broken, self._subject = broken, subject
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        if isinstance(error, InvariError):
-            self._broken[self._subject] = f"nothing measured: {error}"
-            return True
-        self._broken[self._subject] = f"nothing measured: {describe_error(error)}"
-        return False
+def _analyses(checks: Iterable[Check], measured: Measured) -> tuple[Analysis, ...]:
+    """Those that suites report of these lists, but for routing on lists without a target to approach."""
+    wanted = dict.fromkeys(each for check in checks for each in check.suite.analyses)
+    return tuple(each for each in wanted if each != "routing" or measured.tasks.stratum == "controlled")
 
 
 @contextmanager
@@ -264,30 +256,6 @@ def _place_of_baseline(check: Check) -> str:
     criterion, suite = check.criterion, check.suite
     if criterion.baseline != BASELINE:
         return f"{criterion.place}: criterion {criterion.name!r}: "
-    is_suites = check.baseline is not None and check.baseline.label == suite.baseline
+    baseline = check.baseline_subject
+    is_suites = baseline is not None and baseline.reranker.label == suite.baseline
     return f"{suite.place('suite', 'baseline')}: [suite]: baseline: " if is_suites else ""
-
-
-def _subject_of(check: Check) -> tuple[str, str, Plan]:
-    return check.suite.name, check.reranker.label, check.plan
-
-
-def _specs(check: Check) -> list[RerankerSpec]:
-    return [check.reranker] if check.baseline is None else [check.reranker, check.baseline]
-
-
-def _failures(measured: Measured) -> str:
-    """How many rankings failed, and the first one's query, view and fault; empty when none did."""
-    if not measured.failure_count:
-        return ""
-    first = measured.failures[0]
-    total = len(measured.tasks.tasks) * measured.plan.views
-    return (
-        f"{measured.failure_count} of {total} rankings failed, the first for query {first.query_id!r}, "
-        f"{described(first.view)}: {_short(first.fault)}"
-    )
-
-
-def _short(fault: str, most: int = 300) -> str:
-    """A reranker's own words, at a length that leaves one line readable."""
-    return fault if len(fault) <= most else f"{fault[:most]}…"

@@ -31,8 +31,8 @@ from pytest_invari.session.selection import (
     asked_for,
     deselect_by_path,
     expansion_of,
-    laboratory_of,
     make_registry,
+    make_runner,
     replace_default_paths,
 )
 from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
@@ -63,22 +63,22 @@ def start(config: pytest.Config) -> bool:
         deselect_by_path(config, suites)
         registry = make_registry(config)
         expansion = expansion_of(config, suites, ids, settings, registry)
-        bench = Judging(
-            laboratory_of(settings, registry),
+        judging = Judging(
+            make_runner(settings, registry),
             expansion.checks,
             settings.strict,
             expansion.unselected,
             expansion.changes,
             pictures=settings.html is not None,
         )
-        gate = StoredBaseline(bench, settings.compare, saves=settings.save is not None)
+        gate = StoredBaseline(judging, settings.compare, saves=settings.save is not None)
         expansion = replace(expansion, left_out=(*expansion.left_out, *gate.forgotten(expansion.items)))
         if not hasattr(config, "workerinput"):
             if settings.html is not None:
                 require_packages()
-            bench.check()
+            judging.check()
             gate.check(expansion.changes)
-        plugin = SuitePlugin(config, settings, expansion, bench, gate)
+        plugin = SuitePlugin(config, settings, expansion, judging, gate)
         reports = (
             ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
             ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
@@ -103,11 +103,11 @@ class SuitePlugin:
         config: pytest.Config,
         settings: Settings,
         expansion: Expansion,
-        bench: Judging,
+        judging: Judging,
         gate: StoredBaseline,
     ) -> None:
         self._config, self._settings, self._expansion = config, settings, expansion
-        self._bench, self._gate = bench, gate
+        self._judging, self._gate = judging, gate
         self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
         self._changes = ChangeBook(expansion.changes)
         self.gatekeeper = StrictRules(expansion, settings, may_choose(config))
@@ -133,7 +133,7 @@ class SuitePlugin:
         """The data sets that have fewer queries than were asked for."""
         found: dict[str, None] = {}
         for check in self._expansion.items:
-            queries = len(self._bench.tasks_of(check).tasks)
+            queries = len(self._judging.tasks(check).tasks)
             if queries < (check.plan.queries or 0):
                 found[f"{check.shown_dataset} has only {counted(queries, 'query')}"] = None
         return list(found)
@@ -167,7 +167,7 @@ class SuitePlugin:
                         name=check.name,
                         nodeid=check.id,
                         check=check,
-                        bench=self._bench,
+                        judging=self._judging,
                         gate=self._gate,
                     )
 
@@ -329,5 +329,5 @@ class SuitePlugin:
 
         if config.getoption("dist") not in OF_OTHERS:
             return None
-        scopes = {check.id: f"{check.suite.name}::{check.subject}" for check in self._expansion.items}
+        scopes = {check.id: f"{check.suite.name}::{check.subject.label}" for check in self._expansion.items}
         return SubjectScheduling(config, log, scopes)

@@ -120,8 +120,8 @@ def _require_known_baselines(suites: list[Suite], registry: Registry) -> None:
             registry.require_known(suite.baseline, f"{suite.place('suite', 'baseline')}: [suite]: baseline")
 
 
-def laboratory_of(settings: Settings, registry: Registry) -> Runner:
-    """Where the run measures.
+def make_runner(settings: Settings, registry: Registry) -> Runner:
+    """What measures the subjects of the run.
 
     Raises:
         InvariError: a replay has no records.

@@ -208,7 +208,7 @@ class StrictRules:
     def _lost(self) -> list[Unjudged]:
         """What a baseline has values for and the suite asks for no more, of subjects that were compared."""
         compared = {
-            (change.suite.name, change.subject)
+            (change.suite.name, change.subject.label)
             for change in self._expansion.changes
             if change.id in self._selected
         }
@@ -232,7 +232,7 @@ class StrictRules:
         for each in left_out:
             reasons.setdefault((each.suite, each.subject), []).append(f"{each.criterion}: {each.reason}")
         for check in checks:
-            names.setdefault((check.suite.name, check.subject), []).append(check.id)
+            names.setdefault((check.suite.name, check.subject.label), []).append(check.id)
         found = []
         for suite, subject in dict.fromkeys([*reasons, *names]):
             ids = names.get((suite, subject), [])
@@ -267,7 +267,7 @@ class StrictRules:
             else:
                 reason = self._without.get(name, "it did not run to its end")
                 reason += f" ({stopped})" if stopped and name not in self._without else ""
-            found.append(Unjudged(name, check.suite.name, check.subject, harmless(reason)))
+            found.append(Unjudged(name, check.suite.name, check.subject.label, harmless(reason)))
         return found
 
     def _tell(self, config: pytest.Config) -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.wording import Wording, criterion_wording
-from pytest_invari.observation.plan import Plan, dataset_label, id_text
-from pytest_invari.redaction import without_secrets
-from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.measure.subject import Subject
+from pytest_invari.observation.plan import Plan
 from pytest_invari.suitefile.suite import Profile, Suite
 
 AT_BASELINE = "@baseline"
@@ -23,34 +22,38 @@ class Check:
     suite: Suite
     profile: Profile
     criterion: Criterion
-    reranker: RerankerSpec
-    plan: Plan
-    baseline: RerankerSpec | None = None
+    subject: Subject
+    baseline_subject: Subject | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan by which the subject is measured, and its baseline too."""
+        return self.subject.plan
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """The subject, and its baseline where there is one."""
+        return (self.subject,) if self.baseline_subject is None else (self.subject, self.baseline_subject)
 
     @property
     def shown_reranker(self) -> str:
         """The reranker as the user wrote it, but for secrets in its options."""
-        return without_secrets(self.reranker.label)
+        return self.subject.shown_reranker
 
     @property
     def shown_baseline(self) -> str:
         """The baseline likewise; empty when there is none."""
-        return without_secrets(self.baseline.label) if self.baseline else ""
+        return self.baseline_subject.shown_reranker if self.baseline_subject else ""
 
     @property
     def shown_dataset(self) -> str:
         """The data set's name, the same on every machine."""
-        return dataset_label(self.plan.dataset)
-
-    @property
-    def subject(self) -> str:
-        """The subject's part of the id: ``sgs-movielens_small-K10``."""
-        return f"{id_text(self.shown_reranker)}-{self.shown_dataset}-K{self.plan.k}"
+        return self.subject.shown_dataset
 
     @property
     def name(self) -> str:
         """The item's name: ``loc[sgs-movielens_small-K10]``."""
-        return f"{self.criterion.name}[{self.subject}]"
+        return f"{self.criterion.name}[{self.subject.label}]"
 
     @property
     def id(self) -> str:

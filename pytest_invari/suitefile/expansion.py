@@ -12,6 +12,7 @@ from pytest_invari.criteria.bounds import why_no_bound_of
 from pytest_invari.criteria.criterion import BASELINE, Criterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan, dataset_label
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import Settings
@@ -47,16 +48,16 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
         for reranker in rerankers:
             for plan in plans:
                 for criterion in suite.criteria:
-                    check = Check(suite, profile, criterion, reranker, plan)
+                    check = Check(suite, profile, criterion, Subject(reranker, plan))
                     reason = _left_out_because(check, suite.criteria)
                     if reason is None:
                         continue
                     if not reason:
                         check = _complete(check, settings)
-                        if check.baseline == reranker:
+                        if check.baseline_subject == check.subject:
                             reason = f"{check.shown_reranker} is itself the baseline"
                     if reason:
-                        left_out.append(LeftOut(suite.name, criterion.name, check.subject, reason))
+                        left_out.append(LeftOut(suite.name, criterion.name, check.subject.label, reason))
                     elif check.id in checks:
                         raise InvariError(_same_id(check, checks[check.id]))
                     else:
@@ -197,7 +198,7 @@ def _complete(check: Check, settings: Settings) -> Check:
         raise InvariError(
             f"{where} needs a baseline; set baseline under [suite] or give --invari-baseline=NAME"
         )
-    return replace(check, baseline=RerankerSpec.parse(name))
+    return replace(check, baseline_subject=Subject(RerankerSpec.parse(name), check.plan))
 
 
 def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None:
@@ -212,11 +213,12 @@ def _left_out_because(check: Check, criteria: Sequence[Criterion]) -> str | None
 
 
 def _same_id(one: Check, other: Check) -> str:
-    if one.reranker.label != other.reranker.label:
-        pair = f"rerankers {other.reranker.label!r} and {one.reranker.label!r}"
+    mine, theirs = one.subject.reranker.label, other.subject.reranker.label
+    if mine != theirs:
+        pair = f"rerankers {theirs!r} and {mine!r}"
     else:
         pair = f"data sets {other.plan.dataset!r} and {one.plan.dataset!r}"
-    return f"{pair} would both be shown as {one.subject!r} in test ids; rename one"
+    return f"{pair} would both be shown as {one.subject.label!r} in test ids; rename one"
 
 
 def _no_such_check(wanted: str, expansion: Expansion) -> str:

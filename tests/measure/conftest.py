@@ -1,4 +1,4 @@
-"""Small tasks, a reranker that remembers what it was shown, and a laboratory over both."""
+"""Small tasks, a reranker that remembers what it was shown, and a runner over both."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class InBatches(ById):
 
 
 class Project:
-    """A folder with a task file, and laboratories over it."""
+    """A folder with a task file, and runners over it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,7 +90,7 @@ class Project:
     ) -> Plan:
         return Plan(dataset or str(self.path / "films.jsonl"), k, queries, views, **more)
 
-    def laboratory(
+    def runner(
         self,
         rerankers: Mapping[str, object] | None = None,
         settings: ModelSettings | None = None,

@@ -20,7 +20,7 @@ from pytest_invari.metrics import add_metrics, all_metrics, metric_names, parse_
 from pytest_invari.metrics.arrays import PerQuery, query_arrays
 from pytest_invari.metrics.custom import CustomMetric, RankedLists, own_metrics
 from pytest_invari.observation.observe import observe
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, Ranking, Request
 from pytest_invari.tasks.task import Task, TaskSet
 
@@ -108,7 +108,7 @@ def test_one_that_computes_a_built_in_metric_has_its_values_and_interval(
     tasks = make_tasks(queries, k)
     plan = Plan("films", k, None, views, on_failure=on_failure, ties=ties, interval=interval)
     seen = observe(Coarse(seed, failing), tasks, plan.sample(tasks), show=False)
-    measured = Measured(Subject("coarse", "films", k), plan, tasks, seen)
+    measured = Measured(SubjectName("coarse", "films", k), plan, tasks, seen)
     with known(high=0.5, contradictions=naive_contradictions):
         assert_alike(measured, "contradictions", "gpi_lower_bound")
     # Of tied scores HR is a mean over their orders, which the naive one is not.

@@ -22,7 +22,7 @@ from pytest_invari.metrics.gpi import gpi
 from pytest_invari.metrics.loc import loc
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.observation.observe import observe
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Cost, Ranking, Request
 from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.tasks.task import TaskSet
@@ -73,7 +73,7 @@ def measure(reranker: Any, tasks: TaskSet, plan: Plan = PLAN, name: str = "noisy
     views = plan.sample(tasks)
     observations = observe(reranker, tasks, views, show=False)
     repeats = observe(reranker, tasks, plan.repeated(views, "alone"), show=False)
-    return Measured(Subject(name, tasks.name, plan.k), plan, tasks, observations, repeats)
+    return Measured(SubjectName(name, tasks.name, plan.k), plan, tasks, observations, repeats)
 
 
 def values(measured: Measured, name: str) -> list[float | None]:
@@ -208,7 +208,7 @@ def test_drop_measures_the_query_on_its_other_views(tasks: TaskSet) -> None:
     assert [block.ranks.shape[:2] for block in measured.blocks] == [(1, 5), (7, 6)]
     fewer = replace(PLAN, views=5)
     others = [seen for seen in measure(Noisy(), tasks).observations if seen.view != "seed0.1"]
-    alone = Measured(Subject("noisy", "films", 5), fewer, tasks, others)
+    alone = Measured(SubjectName("noisy", "films", 5), fewer, tasks, others)
     for name in ("loc", "gpi", "ppi", "hr@2"):
         assert values(measured, name)[3] == values(alone, name)[3]
     assert measured.interval("loc").undefined == 0
@@ -439,7 +439,7 @@ def test_figures_do_not_depend_on_the_order_of_the_observations(tasks: TaskSet) 
     observations = measure(Noisy(), tasks).observations
     mixed = list(observations)
     random.Random(3).shuffle(mixed)
-    subject = Subject("noisy", "films", 5)
+    subject = SubjectName("noisy", "films", 5)
     one, other = (Measured(subject, PLAN, tasks, each) for each in (observations, mixed))
     for name in EVERY_METRIC:
         assert one.interval(name) == other.interval(name)

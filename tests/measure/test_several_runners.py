@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.manifest import Manifest
 from pytest_invari.records.record import Record
@@ -48,18 +48,20 @@ import os, time, warnings
 from pathlib import Path
 import pyarrow.parquet
 import pytest_invari.measure.measured
+from pytest_invari.measure.runner import Runner
+from pytest_invari.measure.subject import Subject
+from pytest_invari.observation.plan import Plan
 from pytest_invari.registry.registry import Registry
 from pytest_invari.registry.spec import RerankerSpec
-from pytest_invari.measure.runner import Runner, Plan
 
 warnings.simplefilter("always")
-laboratory = Runner(Registry(Path()), records=Path("records"))
-spec, plan = RerankerSpec.parse("shop:RERANKER"), Plan("films.jsonl", 5, None, {VIEWS})
-laboratory.check(spec, plan)
+runner = Runner(Registry(Path()), records=Path("records"))
+subject = Subject(RerankerSpec.parse("shop:RERANKER"), Plan("films.jsonl", 5, None, {VIEWS}))
+runner.check(subject)
 Path(f"ready-{{os.getpid()}}").touch()
 while len(list(Path().glob("ready-*"))) < {RUNNERS}:
     time.sleep(0.001)
-measured = laboratory.measure(spec, plan)
+measured = runner.measure(subject)
 print(len(measured.observations), f"{{measured.interval('loc').estimate:.6f}}")
 """
 
@@ -88,7 +90,7 @@ def run_at_once(folder: Path, **environment: str) -> list[tuple[str, str]]:
 
 def record_in(folder: Path) -> Record:
     (path,) = RecordFolder(folder / "records")._folders()
-    return Record(path, Manifest.read(path / "manifest.json"), Subject("shop:RERANKER", "films", 5))
+    return Record(path, Manifest.read(path / "manifest.json"), SubjectName("shop:RERANKER", "films", 5))
 
 
 def test_runners_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -112,10 +114,8 @@ def test_runners_that_do_not_agree_are_told(tmp_path: Path) -> None:
     assert len(record.read()) == QUERIES * VIEWS
     # Merged, there is one answer a view, and yet a replay says that it is one of several.
     record.compact()
-    replay = RUN[: RUN.index("spec, plan")].replace('Path("records"))', 'Path("records"), replay=True)')
-    replay += (
-        f'laboratory.measure(RerankerSpec.parse("shop:RERANKER"), Plan("films.jsonl", 5, None, {VIEWS}))'
-    )
+    replay = RUN[: RUN.index("runner.check")].replace('Path("records"))', 'Path("records"), replay=True)')
+    replay += "runner.measure(subject)"
     done = subprocess.run(
         [sys.executable, "-c", replay], cwd=tmp_path, capture_output=True, text=True, check=True
     )

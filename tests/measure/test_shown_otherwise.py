@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_invari.measure.subject import Subject
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.protocol import LabelBinding, Ranking, Request
 from pytest_invari.registry.build import Build
@@ -38,9 +39,9 @@ def by_label(build: Build) -> ByLabel:
 
 def test_a_model_that_follows_its_labels_is_found_out_by_redrawing_them(project: Project) -> None:
     spec = RerankerSpec.parse(f"{__name__}:by_label")
-    laboratory = project.laboratory({}, keep=True)
-    bound = laboratory.measure(spec, project.plan())
-    redrawn = laboratory.measure(spec, replace(project.plan(), labels="redrawn"))
+    runner = project.runner({}, keep=True)
+    bound = runner.measure(Subject(spec, project.plan()))
+    redrawn = runner.measure(Subject(spec, replace(project.plan(), labels="redrawn")))
     assert bound.interval("loc").estimate == 1.0
     assert abs(redrawn.interval("loc").estimate) < 0.3
     assert redrawn.interval("label_agreement_gap").estimate == 1.0
@@ -49,9 +50,9 @@ def test_a_model_that_follows_its_labels_is_found_out_by_redrawing_them(project:
 
 def test_hidden_ids_undo_what_sorting_by_id_buys(project: Project) -> None:
     reranker = ById()
-    laboratory = project.laboratory({"mine": reranker})
-    assert laboratory.measure(MINE, project.plan()).interval("loc").estimate == 1.0
-    blind = laboratory.measure(MINE, replace(project.plan(), blind_ids=True))
+    runner = project.runner({"mine": reranker})
+    assert runner.measure(Subject(MINE, project.plan())).interval("loc").estimate == 1.0
+    blind = runner.measure(Subject(MINE, replace(project.plan(), blind_ids=True)))
     assert abs(blind.interval("loc").estimate) < 0.3
     assert not {item for _, shown in reranker.shown[-8:] for item in shown} & set(blind.observations[0].shown)
     assert {item for seen in blind.observations for item in seen.ranking.order} == {
@@ -60,10 +61,10 @@ def test_hidden_ids_undo_what_sorting_by_id_buys(project: Project) -> None:
 
 
 def test_controls_that_know_the_ids_keep_them(project: Project) -> None:
-    laboratory = project.laboratory({})
+    runner = project.runner({})
     oracle = RerankerSpec("oracle")
     shown, blind = (
-        laboratory.measure(oracle, replace(project.plan(), blind_ids=hidden)) for hidden in (False, True)
+        runner.measure(Subject(oracle, replace(project.plan(), blind_ids=hidden))) for hidden in (False, True)
     )
     assert shown.interval("ndcg@2") == blind.interval("ndcg@2")
 
@@ -82,7 +83,7 @@ class Crowded(ById):
 def test_a_view_is_asked_again_alone_and_in_a_batch(project: Project) -> None:
     plan = replace(project.plan(), repeats=3)
     steady = ById()
-    measured = project.laboratory({"mine": steady}).measure(MINE, plan)
+    measured = project.runner({"mine": steady}).measure(Subject(MINE, plan))
     assert len(measured.observations) == 8 * plan.views
     assert len(steady.requests) == 8 * plan.views + 3 + 3
     assert [seen.view.rpartition(".")[2] for seen in measured.repeats] == ["alone"] * 3 + ["batch"] * 3
@@ -91,7 +92,7 @@ def test_a_view_is_asked_again_alone_and_in_a_batch(project: Project) -> None:
 
 
 def test_what_a_batch_changes_is_not_taken_for_an_effect_of_order(project: Project) -> None:
-    measured = project.laboratory({"mine": Crowded()}).measure(MINE, replace(project.plan(), repeats=3))
+    measured = project.runner({"mine": Crowded()}).measure(Subject(MINE, replace(project.plan(), repeats=3)))
     # In each pair of the three answers all items are turned round, or none are.
     assert measured.interval("repeat_difference").estimate == pytest.approx(2 / 3)
     assert measured.interval("loc").estimate == 1.0
@@ -99,13 +100,13 @@ def test_what_a_batch_changes_is_not_taken_for_an_effect_of_order(project: Proje
 
 def test_repeats_are_kept_resumed_and_replayed(project: Project) -> None:
     plan = replace(project.plan(), repeats=3)
-    project.laboratory({"mine": ById()}).measure(MINE, project.plan())
+    project.runner({"mine": ById()}).measure(Subject(MINE, project.plan()))
     later = ById()
-    first = project.laboratory({"mine": later}).measure(MINE, plan)
+    first = project.runner({"mine": later}).measure(Subject(MINE, plan))
     assert len(later.requests) == 6
     again = ById()
-    project.laboratory({"mine": again}).measure(MINE, plan)
+    project.runner({"mine": again}).measure(Subject(MINE, plan))
     assert again.requests == []
-    replayed = project.laboratory({"mine": again}, replay=True).measure(MINE, plan)
+    replayed = project.runner({"mine": again}, replay=True).measure(Subject(MINE, plan))
     assert isinstance(replayed.metric("repeat_difference"), PerQuery)
     assert replayed.interval("repeat_difference") == first.interval("repeat_difference")

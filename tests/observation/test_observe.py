@@ -17,7 +17,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.observation import observe as module
 from pytest_invari.observation.observation import Observation
 from pytest_invari.observation.observe import observe, request_for, stored
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.observation.views import View
 from pytest_invari.progress import Bar, bar
 from pytest_invari.protocol import Cost, Ranking, Request
@@ -40,7 +40,7 @@ def views(tasks: TaskSet) -> Views:
 @pytest.fixture
 def record(tmp_path: Path, tasks: TaskSet) -> Record:
     manifest = Manifest({"reranker": "by_id"})
-    return RecordFolder(tmp_path / "records").open(Subject("by_id", "films", 5), manifest, tasks)
+    return RecordFolder(tmp_path / "records").open(SubjectName("by_id", "films", 5), manifest, tasks)
 
 
 def test_every_view_is_shown_once_in_its_own_order(tasks: TaskSet, views: Views, by_id: type[ById]) -> None:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.observation import Observation
 from pytest_invari.protocol import Cost, Ranking
 from pytest_invari.records.__main__ import main
@@ -207,13 +208,13 @@ def test_scores_that_json_cannot_hold_are_named(tmp_path: Path) -> None:
 def test_records_go_out_and_come_back_and_are_judged_alike(project: Project) -> None:
     project.write_tasks(k=6)
     plan = project.plan(k=6, views=0, bank=BANK)
-    measured = project.laboratory().measure(BIASED, plan)
+    measured = project.runner().measure(Subject(BIASED, plan))
     out, back = project.path / "out.jsonl", project.path / "back"
     export_rankings(project.records, out)
     record = import_rankings(out, back, reranker=BIASED.label, tasks=project.path / "films.jsonl")
     assert record.path.name.startswith("biased_beta=0.8_noise=0.3-films-K6-")
     project.records = back
-    again = project.laboratory(replay=True).measure(BIASED, plan)
+    again = project.runner(replay=True).measure(Subject(BIASED, plan))
     assert again.observations == measured.observations
     assert again.tasks == measured.tasks
     assert again.interval("loc") == measured.interval("loc")
@@ -224,7 +225,7 @@ def test_records_go_out_and_come_back_and_are_judged_alike(project: Project) -> 
 
 
 def test_an_export_replaces_rankings_and_nothing_else(project: Project) -> None:
-    project.laboratory().measure(BIASED, project.plan())
+    project.runner().measure(Subject(BIASED, project.plan()))
     out = project.path / "out.jsonl"
     for there in (b"", b"\n"):
         out.write_bytes(there)
@@ -248,7 +249,7 @@ def test_an_export_does_not_depend_on_how_the_records_came_about(project: Projec
         project.records = records
         for bank in banks:
             plan = project.plan(k=6, views=0, bank=bank)
-            project.laboratory({"mine": by_id()}).measure(RerankerSpec("mine"), plan)
+            project.runner({"mine": by_id()}).measure(Subject(RerankerSpec("mine"), plan))
         export_rankings(records, project.path / "out.jsonl")
         written.append(timeless((project.path / "out.jsonl").read_text()))
     assert written[0] == written[1]
@@ -289,9 +290,9 @@ def test_rankings_made_elsewhere_are_judged_in_their_own_orders(project: Project
     import_rankings(file, project.records, tasks=project.path / "films.jsonl")
     plan = project.plan(views=0, bank=("19", *BANK[:3]), labels="redrawn", blind_ids=True)
     settings = ModelSettings(model="qwen2.5-7b", dtype="bfloat16")
-    laboratory = project.laboratory(replay=True, settings=settings)
-    laboratory.check(RerankerSpec("qwen"), plan)
-    measured = laboratory.measure(RerankerSpec("qwen"), plan)
+    runner = project.runner(replay=True, settings=settings)
+    runner.check(Subject(RerankerSpec("qwen"), plan))
+    measured = runner.measure(Subject(RerankerSpec("qwen"), plan))
     expected = {(row["query_id"], str(row["view"])): (row["input"], row["output"]) for row in rows}
     found = {each.key: ([*each.shown], [*each.ranking.order]) for each in measured.observations}
     assert found == expected
@@ -304,12 +305,12 @@ def test_without_a_task_file_the_lists_are_known_by_their_ids(project: Project, 
     file = write(project.path / "qwen.jsonl", elsewhere(tasks))
     import_rankings(file, project.records, dataset="shop")
     plan = project.plan("shop", views=0, bank=BANK)
-    measured = project.laboratory(replay=True).measure(RerankerSpec("qwen"), plan)
+    measured = project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), plan))
     assert [task.ids for task in measured.tasks.tasks] == [task.ids for task in tasks.tasks]
     assert measured.interval("loc").n == 8
     assert measured.interval("ndcg@2").n == 0
     with pytest.raises(InvariError, match="recorded with 'shop', now 'qwen'"):
-        project.laboratory(replay=True).measure(RerankerSpec("qwen"), replace(plan, dataset="qwen"))
+        project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), replace(plan, dataset="qwen")))
 
 
 def test_a_task_file_that_the_rankings_were_imported_without_is_told(
@@ -318,7 +319,7 @@ def test_a_task_file_that_the_rankings_were_imported_without_is_told(
     file = write(project.path / "qwen.jsonl", elsewhere(tasks))
     import_rankings(file, project.records, dataset="films")
     with pytest.raises(InvariError) as caught:
-        project.laboratory(replay=True).measure(RerankerSpec("qwen"), project.plan(views=0, bank=BANK))
+        project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), project.plan(views=0, bank=BANK)))
     assert "data set 'films' was not there, or another, when they were imported; " in str(caught.value)
 
 
@@ -326,7 +327,7 @@ def test_a_view_that_the_file_lacks_is_named_in_a_replay(project: Project, tasks
     file = write(project.path / "qwen.jsonl", elsewhere(tasks)[:-1])
     import_rankings(file, project.records, tasks=project.path / "films.jsonl")
     with pytest.raises(InvariError) as caught:
-        project.laboratory(replay=True).measure(RerankerSpec("qwen"), project.plan(views=0, bank=BANK))
+        project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), project.plan(views=0, bank=BANK)))
     assert "lacks 1 of 32 views, the first of query 'query7', view '19' (the order of seed 19)" in str(
         caught.value
     )
@@ -336,7 +337,7 @@ def test_the_first_lists_of_a_task_file_are_enough(project: Project, tasks: Task
     file = write(project.path / "qwen.jsonl", elsewhere(tasks.head(3).at_k(4)))
     import_rankings(file, project.records, tasks=project.path / "films.jsonl")
     plan = project.plan(k=4, queries=3, views=0, bank=BANK)
-    assert len(project.laboratory(replay=True).measure(RerankerSpec("qwen"), plan).observations) == 12
+    assert len(project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), plan)).observations) == 12
 
 
 def test_importing_a_file_again_changes_nothing_and_another_one_lies_beside_it(
@@ -351,7 +352,7 @@ def test_importing_a_file_again_changes_nothing_and_another_one_lies_beside_it(
     with pytest.raises(
         InvariError, match=r"2 records fit qwen-films-K5 and differ in environment\.imported_sha256"
     ):
-        project.laboratory(replay=True).measure(RerankerSpec("qwen"), project.plan(views=0, bank=BANK))
+        project.runner(replay=True).measure(Subject(RerankerSpec("qwen"), project.plan(views=0, bank=BANK)))
     with pytest.raises(
         InvariError, match="records: holds 2 records; name one of these folders: qwen-films-K5"
     ):
@@ -365,8 +366,8 @@ def test_a_run_does_not_take_imported_rankings_for_its_own(
     file = write(project.path / "mine.jsonl", elsewhere(read_tasks(project.path / "films.jsonl")))
     import_rankings(file, project.records, tasks=project.path / "films.jsonl")
     reranker = by_id()
-    project.laboratory({"mine": reranker}).measure(
-        RerankerSpec("mine"), project.plan(k=6, views=0, bank=BANK)
+    project.runner({"mine": reranker}).measure(
+        Subject(RerankerSpec("mine"), project.plan(k=6, views=0, bank=BANK))
     )
     assert len(reranker.shown) == 32
 

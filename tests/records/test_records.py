@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.observation import Observation
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.protocol import Cost, Ranking
 from pytest_invari.records import record as module
 from pytest_invari.records.folder import RecordFolder
@@ -29,7 +30,7 @@ from pytest_invari.tasks.task import TaskSet
 if TYPE_CHECKING:
     from tests.measure.conftest import Project
 
-SUBJECT = Subject("sgs:select=2", "films", 3)
+SUBJECT = SubjectName("sgs:select=2", "films", 3)
 # Any text that UTF-8 can hold: also control characters, "\0" and U+2028.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -142,7 +143,7 @@ def test_other_settings_lie_in_another_folder(folder: RecordFolder, record: Reco
 
 @pytest.mark.parametrize("label", ["../../etc", "a/b\\c", "x" * 300, "é😀", "", "..", "a\nb"])
 def test_any_label_makes_a_plain_folder_name(folder: RecordFolder, tasks: TaskSet, label: str) -> None:
-    record = folder.open(Subject(label, "films", 3), Manifest({"reranker": label}), tasks)
+    record = folder.open(SubjectName(label, "films", 3), Manifest({"reranker": label}), tasks)
     assert record.path.parent == folder.path
     assert record.path.name.isascii()
     assert len(record.path.name) < 120
@@ -151,7 +152,7 @@ def test_any_label_makes_a_plain_folder_name(folder: RecordFolder, tasks: TaskSe
 
 def test_the_tasks_lie_beside_the_observations(record: Record, tasks: TaskSet, folder: RecordFolder) -> None:
     kept = folder.open(
-        Subject("sgs", "films", 5), Manifest({"tasks_sha256": tasks.sha256}), tasks
+        SubjectName("sgs", "films", 5), Manifest({"tasks_sha256": tasks.sha256}), tasks
     )  # fmt: skip
     assert kept.tasks() == tasks
     with pytest.raises(InvariError, match=r"tasks\.parquet: not the tasks that were ranked"):
@@ -404,7 +405,7 @@ def test_no_secret_is_stored(project: Project, monkeypatch: pytest.MonkeyPatch) 
 
     spec = RerankerSpec.parse("secret_shop:make:api_key=sk-from-option,depth=3")
     plan = project.plan(str(project.path / "few.jsonl"), k=3, views=2)
-    measured = project.laboratory().measure(spec, plan)
+    measured = project.runner().measure(Subject(spec, plan))
     assert measured.failure_count == 4
     for path in project.records.rglob("*"):
         text = path.name.encode() + (path.read_bytes() if path.is_file() else b"")

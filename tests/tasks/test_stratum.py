@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.observation.plan import Subject
+from pytest_invari.observation.plan import SubjectName
 from pytest_invari.protocol import Candidate, Context
 from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.manifest import Manifest
@@ -55,8 +55,8 @@ def test_stratum_is_kept_in_records_and_by_taking_fewer_queries(stratum: Stratum
     tasks = task_set(stratum)
     manifest = Manifest({"reranker": "sgs", "tasks_sha256": tasks.sha256})
     folder = RecordFolder(tmp_path)
-    folder.open(Subject("sgs", "films", 4), manifest, tasks)
-    found = folder.find(Subject("sgs", "films", 4), {"reranker": "sgs"}).tasks()
+    folder.open(SubjectName("sgs", "films", 4), manifest, tasks)
+    found = folder.find(SubjectName("sgs", "films", 4), {"reranker": "sgs"}).tasks()
     assert (found, found.stratum) == (tasks, stratum)
     assert found.head(1).stratum == stratum
 

@@ -13,7 +13,7 @@ from scipy.stats import binom, kendalltau
 from pytest_invari.measure.measured import Measured
 from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation, mean_exposure_deviation
 from pytest_invari.observation.observe import observe
-from pytest_invari.observation.plan import Plan, Subject
+from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request
 from pytest_invari.reports.html.data import material
 from pytest_invari.reports.html.exposure import chance_band, expected_deviation, exposures
@@ -57,7 +57,7 @@ def measure(reranker: Any = None, plan: Plan | None = None) -> Measured:
     plan = plan or Plan("films", K, None, 5)
     tasks = make_tasks()
     found = observe(reranker or Drifting(), tasks, plan.sample(tasks), show=False)
-    return Measured(Subject("drifting", "films", K), plan, tasks, found)
+    return Measured(SubjectName("drifting", "films", K), plan, tasks, found)
 
 
 def test_exposure_is_that_of_the_metric() -> None:
@@ -161,7 +161,7 @@ def test_long_titles_are_cut_and_secrets_hidden() -> None:
     tasks = TaskSet.of("films", [Task("q12", task.context, candidates, {}, 0)])
     plan = Plan("films", K, None, 5)
     found = observe(Drifting(), tasks, plan.sample(tasks), show=False)
-    measured = Measured(Subject("drifting", "films", K), plan, tasks, found)
+    measured = Measured(SubjectName("drifting", "films", K), plan, tasks, found)
     titles = [each["title"] for each in material(measured)["unstable"][0]["candidates"]]
     assert titles[0] == "x" * 159 + "…"
     assert titles[1] == "api_key=(hidden)"
@@ -207,7 +207,7 @@ def test_what_ignores_positions_is_within_the_bands_of_short_lists_too(k: int) -
     tasks = make_tasks(200, k)
     plan = Plan("films", k, None, min(5, math.factorial(k) - 1))
     seen = observe(Steady(), tasks, plan.sample(tasks), show=False)
-    counts = material(Measured(Subject("steady", "films", k), plan, tasks, seen))["exposure"]
+    counts = material(Measured(SubjectName("steady", "films", k), plan, tasks, seen))["exposure"]
     summary = subject("steady", k)
     [found] = exposures([{**summary, "pictures": {"exposure": counts}}])
     assert found.level == 1 / k
