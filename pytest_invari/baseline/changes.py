@@ -1,57 +1,71 @@
-"""From the checks of a run to its changes: each metric of a subject, to be compared with stored values."""
+"""From the checks of a run to its comparisons: each metric of a subject with its stored values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
+from pytest_invari.baseline.file import Entry
+from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
 from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
 
 
-@dataclass(frozen=True)
-class Change(Check):
-    """The metric of a check, compared with its stored values; it may be worse by ``margin``."""
+def with_changes(
+    expansion: Expansion, path: Path, stored: Mapping[str, Entry], margin: float | None
+) -> Expansion:
+    """The same with every subject's comparisons: of its criteria, then of the suite's reported metrics.
 
-    criterion: MetricCriterion
-    margin: float = 0.0
-
-    @property
-    def name(self) -> str:
-        """The item's name: ``loc@baseline[sgs-movielens_small-K10]``."""
-        return f"{self.criterion.name}{AT_BASELINE}[{self.subject.label}]"
-
-
-def with_changes(expansion: Expansion, margin: float | None) -> Expansion:
-    """The same with every subject's changes: those of its criteria, then of the suite's reported metrics.
+    What the baseline has values for and the suites ask for no more is left out, and lost.
 
     Args:
         expansion: of the suites.
+        path: of the baseline.
+        stored: its entries by their ids.
         margin: in place of each criterion's own.
 
     Raises:
         InvariError: a criterion has the name of a reported metric and measures another.
     """
-    changes: dict[str, Change] = {}
+    changes: dict[str, Check] = {}
     left_out = list(expansion.left_out)
     for check in (*expansion.checks, *_reports(expansion)):
-        if reason := check.criterion.why_not_stored:
-            name = f"{check.criterion.name}{AT_BASELINE}"
+        criterion = check.criterion
+        if reason := criterion.why_not_stored:
+            name = f"{criterion.name}{AT_BASELINE}"
             left_out.append(LeftOut(check.suite.name, name, check.subject.label, reason))
             continue
-        assert isinstance(check.criterion, MetricCriterion)
+        assert isinstance(criterion, MetricCriterion)
+        regression = RegressionCriterion(
+            name=criterion.name,
+            place=criterion.place,
+            metric=criterion.metric,
+            margin=criterion.regression_margin if margin is None else margin,
+            path=path,
+            entry_id=entry_id(check),
+            entry=stored.get(entry_id(check)),
+        )
         # Only the reranker under test is compared, so that another baseline need not be loaded.
-        values = {each.name: getattr(check, each.name) for each in fields(Check)} | {"baseline_subject": None}
-        allowed = check.criterion.regression_margin if margin is None else margin
-        change = Change(**values, margin=allowed)
+        change = replace(check, criterion=regression, baseline_subject=None)
         if change.id in changes:
             raise InvariError(
-                f"{check.criterion.place}: criterion {check.criterion.name!r} has the name of a metric under "
-                "report; rename it"
+                f"{criterion.place}: criterion {criterion.name!r} has the name of a metric under report; "
+                "rename it"
             )
         changes[change.id] = change
     return replace(expansion, changes=tuple(changes.values()), left_out=tuple(left_out))
+
+
+def with_lost(expansion: Expansion, path: Path, stored: Iterable[str]) -> Expansion:
+    """The same with what the baseline has values for and the suites ask for no more: left out, and lost."""
+    reason = f"{path} has values of it, and the suite asks for it no more; --invari-save={path} drops them"
+    lost = [
+        LeftOut(suite, f"{metric}{AT_BASELINE}", subject, reason, is_lost=True)
+        for suite, metric, subject in forgotten(stored, expansion.items)
+    ]
+    return replace(expansion, left_out=(*expansion.left_out, *lost))
 
 
 def reported(check: Check) -> list[Check]:
@@ -93,8 +107,8 @@ def forgotten(entries: Iterable[str], checks: Iterable[Check]) -> list[tuple[str
         if suite is None:
             continue
         stored = [each for each in suite.criteria if not each.why_not_stored]
-        asked = {each.name for criterion in stored for each in criterion.metrics}
-        if metric not in asked | {each.name for each in suite.report}:
+        wanted = {each.name for criterion in stored for each in criterion.metrics}
+        if metric not in wanted | {each.name for each in suite.report}:
             found.append((name, metric, subject))
     return found
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_invari.baseline.file import Entry, Value
-from pytest_invari.baseline.outcomes import ROUNDING, BaselineComparison, classify
+from pytest_invari.baseline.outcomes import ROUNDING, VERDICTS, Outcome, classify
+from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.measure.measured import Measured
 from pytest_invari.measure.pooled import Pooled
@@ -16,7 +17,8 @@ from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.statistics import PooledCounts, queries_needed
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.changes import Change
+    from pytest_invari.criteria.evidence import Evidence
+    from pytest_invari.metrics import Metric
     from pytest_invari.metrics.arrays import Floats
     from pytest_invari.metrics.catalog import Direction
     from pytest_invari.statistics import Interval
@@ -37,7 +39,7 @@ def values_of(measured: Measured, name: str) -> dict[str, Value]:
     }
 
 
-def compare(change: Change, measured: Measured, entry: Entry) -> BaselineComparison:
+def compare(metric: Metric, margin: float, evidence: Evidence, entry: Entry) -> Judgement:
     """Compare what was measured with the stored values of the same queries.
 
     Fewer queries than a verdict needs, or too many without a value, leave the outcome undecided, as they do
@@ -46,33 +48,33 @@ def compare(change: Change, measured: Measured, entry: Entry) -> BaselineCompari
     Raises:
         InvariError: the entry lacks a query, or has values of another kind.
     """
-    name, suite = change.criterion.metric.name, change.suite
+    measured, name = evidence.measured, metric.name
     now = measured.metric(name)
     base = _aligned(entry, measured, now)
     interval = measured.difference_from(base, name)
     before_mean, now_mean = _means(now, base)
-    direction = change.criterion.metric.direction
-    outcome = classify(interval.low, interval.high, change.margin, direction)
-    needed = _queries_needed(interval, change.margin, direction) if outcome == "undecided" else None
-    reason = _why_undecided(interval, suite.min_queries, suite.max_undefined, measured.excused(name))
+    direction = metric.direction
+    outcome: Outcome = classify(interval.low, interval.high, margin, direction)
+    needed = _queries_needed(interval, margin, direction) if outcome == "undecided" else None
+    reason = _why_undecided(interval, evidence.min_queries, evidence.max_undefined, measured.excused(name))
     if interval.n == 0:
         outcome, reason = "missing", "nothing to compare: no query has a value in both"
     elif _is_unchanged(now, base):
         outcome, reason = "same", "no query's value has changed"
     elif reason:
         outcome = "undecided"
-        needed = max(suite.min_queries, needed or 0) if interval.n < suite.min_queries else None
-    return BaselineComparison(
-        outcome,
+        needed = max(evidence.min_queries, needed or 0) if interval.n < evidence.min_queries else None
+    return Judgement(
+        VERDICTS[outcome],
+        math.nan,
         interval.estimate,
         interval.low,
         interval.high,
         interval.n,
         interval.undefined,
-        before_mean,
-        now_mean,
-        reason,
         needed if outcome == "undecided" else None,
+        reason,
+        details={"outcome": outcome, "before": before_mean, "now": now_mean},
     )
 
 

@@ -1,14 +1,15 @@
-"""What a process has measured, beside a stored baseline, and what a new one is to store."""
+"""What stored values were made of, and what they must have in common with new ones."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.baseline.changes import entry_id, forgotten, reported
-from pytest_invari.baseline.file import read_baseline
-from pytest_invari.baseline.outcomes import ROUNDING, missing
+from pytest_invari.baseline.changes import entry_id, reported
+from pytest_invari.baseline.outcomes import ROUNDING
+from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol.capabilities import source_of
 from pytest_invari.records.manifest import (
@@ -19,18 +20,11 @@ from pytest_invari.records.manifest import (
     differences,
     flatten,
 )
-from pytest_invari.suitefile.checks import AT_BASELINE, LeftOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from pytest_invari.baseline.changes import Change
-    from pytest_invari.baseline.file import Entry, Value
-    from pytest_invari.baseline.outcomes import BaselineComparison
-    from pytest_invari.measure.subject import Subject
+    from pytest_invari.baseline.file import Value
+    from pytest_invari.measure.measured import Measured
     from pytest_invari.metrics import Metric
-    from pytest_invari.session.judging import Judging
     from pytest_invari.suitefile.checks import Check
     from pytest_invari.tasks.task import TaskSet
 
@@ -39,116 +33,92 @@ if TYPE_CHECKING:
 _PLAN = ("views", "view_seed", "include_canonical", "labels", "blind_ids", "ties", "on_failure")
 
 
-class StoredBaseline:
-    """What the items of a run share.
-
-    Args:
-        judging: measures the subjects.
-        path: the baseline to compare with, where there is one.
-        saves: whether what is measured is to be stored.
+def require_fit(changes: Iterable[Check], tasks_of: Callable[[Check], TaskSet]) -> None:
+    """Refuse stored values of other queries, views or rules, once the subjects have been checked.
 
     Raises:
-        InvariError: the baseline cannot be read.
+        InvariError: which entry of the file, and what differs.
+    """
+    described: dict[int, Mapping[str, Scalar]] = {}
+    for change in changes:
+        criterion = change.criterion
+        assert isinstance(criterion, RegressionCriterion)
+        entry = criterion.entry
+        if entry is None:
+            continue
+        tasks = tasks_of(change)
+        if id(tasks) not in described:
+            described[id(tasks)] = describe_tasks(tasks)
+        expected = _fit(change, described[id(tasks)])
+        stored = {key: value for key, value in entry.made.items() if key in expected}
+        unlike = differences(stored, expected)
+        where = f"{criterion.path}: {criterion.entry_id}"
+        anew = f"--invari-save={criterion.path}"
+        if unlike:
+            said = "; ".join(f"{key} {how}" for key, how in unlike.items())
+            raise InvariError(
+                f"{where} does not fit this run: {said}; run as it was made, or make it anew with {anew}"
+            )
+        queries = {task.query_id for task in tasks.tasks}
+        if odd := sorted(queries ^ entry.queries.keys()):
+            has = "a value" if odd[0] in entry.queries else "no value"
+            raise InvariError(
+                f"{where} was changed after it was written: it has {has} for query {odd[0]!r}; make it anew "
+                f"with {anew}"
+            )
+        for query, value in entry.queries.items():
+            if why_not := _why_impossible(criterion.metric, value):
+                raise InvariError(
+                    f"{where} was changed after it was written: query {query!r} has {why_not}; make it anew "
+                    f"with {anew}"
+                )
+
+
+class EntryMaker:
+    """Makes what a baseline stores of the items of a run, each entry once.
+
+    Args:
+        measured: what was measured of a check's reranker, or the fault that leaves nothing.
+        fingerprint: what a check's reranker, once measured, says of itself.
     """
 
-    def __init__(self, judging: Judging, path: Path | None, saves: bool) -> None:
-        self._judging, self._path, self._saves = judging, path, saves
-        self._stored: dict[str, Entry] = {} if path is None else read_baseline(path)
-        self._given: set[str] = set()
-        self._tasks: dict[Subject, Mapping[str, Scalar]] = {}
-
-    def check(self, changes: Iterable[Change]) -> None:
-        """Refuse stored values of other queries, views or rules, once the subjects are checked.
-
-        Raises:
-            InvariError: which entry of the file, and what differs.
-        """
-        for change in changes:
-            entry = self._stored.get(entry_id(change))
-            if entry is None:
-                continue
-            tasks = self._judging.tasks(change)
-            expected = self._fit(change, tasks)
-            stored = {key: value for key, value in entry.made.items() if key in expected}
-            unlike = differences(stored, expected)
-            where = f"{self._path}: {entry_id(change)}"
-            if unlike:
-                told = "; ".join(f"{key} {how}" for key, how in unlike.items())
-                raise InvariError(
-                    f"{where} does not fit this run: {told}; run as it was made, or make it anew with "
-                    f"--invari-save={self._path}"
-                )
-            asked = {task.query_id for task in tasks.tasks}
-            if odd := sorted(asked ^ entry.queries.keys()):
-                has = "a value" if odd[0] in entry.queries else "no value"
-                raise InvariError(
-                    f"{where} was changed after it was written: it has {has} for query {odd[0]!r}; make it "
-                    f"anew with --invari-save={self._path}"
-                )
-            [metric] = change.criterion.metrics
-            for query, value in entry.queries.items():
-                if why_not := _why_impossible(metric, value):
-                    raise InvariError(
-                        f"{where} was changed after it was written: query {query!r} has {why_not}; make it "
-                        f"anew with --invari-save={self._path}"
-                    )
-
-    def forgotten(self, checks: Iterable[Check]) -> tuple[LeftOut, ...]:
-        """The comparisons that the baseline has values for and these checks' suites ask for no more."""
-        reason = (
-            f"{self._path} has values of it, and the suite asks for it no more; --invari-save={self._path} "
-            "drops them"
-        )
-        return tuple(
-            LeftOut(suite, f"{metric}{AT_BASELINE}", subject, reason, is_lost=True)
-            for suite, metric, subject in forgotten(self._stored, checks)
-        )
-
-    def comparison(self, change: Change) -> BaselineComparison:
-        """Measure, unless another item of the same subject has, and compare."""
-        entry = self._stored.get(entry_id(change))
-        if entry is None:
-            return missing(
-                f"{self._path} has no entry {entry_id(change)}; add it with --invari-save={self._path}"
-            )
-        measured = self._judging.measured(change)
-        if isinstance(measured, str):
-            return missing(measured)
-        from pytest_invari.baseline.comparison import compare
-
-        try:
-            return compare(change, measured, entry)
-        except InvariError as error:
-            return missing(f"{self._path}: {entry_id(change)}: {error}")
+    def __init__(
+        self,
+        measured: Callable[[Check], Measured | str],
+        fingerprint: Callable[[Check], Mapping[str, Scalar]],
+    ) -> None:
+        self._measured, self._fingerprint = measured, fingerprint
+        self._made: set[str] = set()
+        self._tasks: dict[int, Mapping[str, Scalar]] = {}
 
     def entries(self, check: Check) -> dict[str, Any]:
-        """What a baseline stores of a measured check and of its subject's reported metrics, each once.
+        """What a baseline stores of a measured check and of its subject's reported metrics.
 
         They are plain values that survive pytest-xdist's transport. What could not be measured is None.
         """
-        found: dict[str, Any] = {}
-        if not self._saves:
-            return found
         from pytest_invari.baseline.comparison import values_of
 
+        found: dict[str, Any] = {}
         for each in (check, *reported(check)):
             if each.criterion.why_not_stored:
                 continue
             name, [metric] = entry_id(each), each.criterion.metrics
-            if name in self._given:
+            if name in self._made:
                 continue
-            self._given.add(name)
-            measured = self._judging.measured(each)
+            self._made.add(name)
+            measured = self._measured(each)
             if isinstance(measured, str):
                 found[name] = None
                 continue
-            made = self._made(each, measured.tasks)
+            made = self._made_of(each, measured.tasks)
             found[name] = {"made": made, "queries": values_of(measured, metric.name)}
         return found
 
-    def _made(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
+    def _made_of(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
         """Everything that the values were made from; no path, host or time."""
-        reranker = self._judging.fingerprint(check)
+        if id(tasks) not in self._tasks:
+            self._tasks[id(tasks)] = describe_tasks(tasks)
+        reranker = self._fingerprint(check)
         models = {
             f"reranker.{key}": value
             for key, value in reranker.items()
@@ -157,7 +127,7 @@ class StoredBaseline:
         left_out = {"machine"} if _runs_a_model(reranker) else {"machine", *MODEL_LIBRARIES}
         versions = {name: value for name, value in describe_environment().items() if name not in left_out}
         return {
-            **self._fit(check, tasks),
+            **_fit(check, self._tasks[id(tasks)]),
             **models,
             **{f"version.{name}": value for name, value in versions.items()},
             "reranker": check.shown_reranker,
@@ -165,19 +135,18 @@ class StoredBaseline:
             "suite_sha256": check.suite.sha256,
         }
 
-    def _fit(self, check: Check, tasks: TaskSet) -> dict[str, Scalar]:
-        """What stored values and new ones must have in common to be compared."""
-        plan, subject = check.plan, check.subject
-        if subject not in self._tasks:
-            self._tasks[subject] = describe_tasks(tasks)
-        return {
-            "tasks_sha256": self._tasks[subject]["tasks_sha256"],
-            "plan.queries": self._tasks[subject]["queries"],
-            "plan.k": plan.k,
-            "plan.bank": " ".join(plan.bank),
-            **{key: value for metric in check.criterion.metrics for key, value in _function(metric).items()},
-            **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
-        }
+
+def _fit(check: Check, tasks: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """What stored values and new ones must have in common to be compared."""
+    plan = check.plan
+    return {
+        "tasks_sha256": tasks["tasks_sha256"],
+        "plan.queries": tasks["queries"],
+        "plan.k": plan.k,
+        "plan.bank": " ".join(plan.bank),
+        **{key: value for metric in check.criterion.metrics for key, value in _function(metric).items()},
+        **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
+    }
 
 
 def _why_impossible(metric: Metric, value: Value) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.criteria.judgement import (
-    Judgement,
-)
+from pytest_invari.criteria.judgement import Judgement
+from pytest_invari.criteria.wording import Wording, remarks_of
+from pytest_invari.metrics.standing import COSTS
+from pytest_invari.text import figure
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
@@ -88,6 +89,16 @@ class Criterion(ABC):
         return False
 
     @property
+    def item_name(self) -> str:
+        """What its items are called, but for the subject in brackets."""
+        return self.name
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot be judged, known before anything is measured; empty where it can."""
+        return ""
+
+    @property
     def why_not_stored(self) -> str:
         """Why a baseline holds nothing of it; empty where it does."""
         return f"kind {self.kind} has no value for each query"
@@ -99,6 +110,39 @@ class Criterion(ABC):
     def facts(self) -> dict[str, str]:
         """What the reports say of the criterion besides its name, by the names of their keys."""
         return {"kind": self.kind}
+
+    def outcome(self, judgement: Judgement) -> str:
+        """What became of it where the verdict does not say it all; empty where it does."""
+        return ""
+
+    def wording(self, judgement: Judgement, *, k: int, baseline: str, min_queries: int) -> Wording:
+        """What is said of a judgement on lists of *k*; *baseline* is what the other reranker is called."""
+        shown = judgement.figure or "no figure"
+        if judgement.is_measured:
+            counted = any(metric.family in COSTS for metric in self.metrics)
+            shown = figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
+        remarks = remarks_of(judgement, min_queries)
+        distance = abs(judgement.bound)
+        if self.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
+            remarks.append(
+                f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, "
+                f"and {distance:g} is asked for"
+            )
+        return Wording(shown, self.demand(k, baseline), tuple(remarks))
+
+    def properties(self, judgement: Judgement) -> dict[str, object]:
+        """The verdict in plain types, and the figure where there is one; None is left out."""
+        values: dict[str, object] = {
+            "verdict": judgement.verdict,
+            "figure": judgement.figure or None,
+            "bound": None if math.isnan(judgement.bound) else judgement.bound,
+            "n": judgement.n,
+            "n_needed": judgement.n_needed,
+            "reason": judgement.reason or None,
+        }
+        if judgement.is_measured:
+            values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
+        return values
 
     def left_out_because(self, profile: str, views: int) -> str:
         """Why a run with this profile and number of views cannot judge it, or the empty text."""

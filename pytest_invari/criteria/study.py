@@ -15,7 +15,6 @@ from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
-from pytest_invari.criteria.wording import verdict_line
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics import Metric, parse_metric
 from pytest_invari.metrics.standing import table_metrics
@@ -178,13 +177,12 @@ class Study:
             if other is not None:
                 self._require_same_plan(other)
             judgement = self._judge(criterion, other)
-        line = verdict_line(
-            criterion,
+        line = criterion.wording(
             judgement,
             k=self.plan.k,
             baseline=other.reranker if other else "",
             min_queries=self._rules.min_queries,
-        )
+        ).line
         self._told(line, self._values(criterion, judgement, other))
         if judgement.verdict == "fail":
             raise CriterionNotMetError(line)

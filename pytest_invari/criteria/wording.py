@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.metrics.standing import COSTS
-from pytest_invari.text import figure, harmless
+from pytest_invari.text import harmless
 
 MOST_QUERIES = 100_000
 """The most queries that a report says would decide; estimates beyond are in the JSON report alone."""
@@ -25,36 +23,16 @@ class Wording:
     def line(self) -> str:
         """All of it in one line."""
         said = ": ".join(filter(None, [self.figure, self.demand]))
-        return harmless("; ".join([said, *self.remarks]))
+        return harmless("; ".join(filter(None, [said, *self.remarks])))
 
 
-def verdict_line(
-    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
-) -> str:
-    """The line of a criterion that no suite holds; *baseline* is what the other reranker is called."""
-    return criterion_wording(criterion, judgement, k=k, baseline=baseline, min_queries=min_queries).line
-
-
-def criterion_wording(
-    criterion: Criterion, judgement: Judgement, *, k: int, baseline: str, min_queries: int
-) -> Wording:
-    """What is said of a judgement by *criterion*; *baseline* is what the other reranker is called."""
-    shown = judgement.figure or "no figure"
-    if judgement.is_measured:
-        counted = any(metric.family in COSTS for metric in criterion.metrics)
-        shown = figure(judgement.estimate, judgement.low, judgement.high, judgement.n, counted=counted)
+def remarks_of(judgement: Judgement, min_queries: int) -> list[str]:
+    """The reason, and how many queries would decide what is undecided."""
     remarks = [judgement.reason] if judgement.reason else []
     if judgement.verdict == "undecided" and judgement.is_measured:
-        remarks += what_would_decide(
-            judgement.n_needed, judgement.reason, bool(judgement.undefined), min_queries
-        )
-    distance = abs(judgement.bound)
-    if criterion.is_relative and judgement.verdict == "undecided" and 0 < distance < judgement.detectable:
-        remarks.append(
-            f"{judgement.n:,} queries mostly show differences of {judgement.detectable:.2g} and more, and "
-            f"{distance:g} is asked for"
-        )
-    return Wording(shown, criterion.demand(k, baseline), tuple(remarks))
+        has_undefined = bool(judgement.undefined)
+        remarks += what_would_decide(judgement.n_needed, judgement.reason, has_undefined, min_queries)
+    return remarks
 
 
 def what_would_decide(needed: int | None, reason: str, has_undefined: bool, min_queries: int) -> list[str]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_invari.baseline.outcomes import FAILING
-from pytest_invari.reports.markdown import Run, markdown_blocks, shortened
+from pytest_invari.reports.markdown import markdown_blocks, shortened
+from pytest_invari.reports.run import Run
 from pytest_invari.suitefile.reader import packaged_suites
 from pytest_invari.text import harmless, printable
 
@@ -127,7 +127,7 @@ def _append(path: Path, blocks: Sequence[str]) -> None:
 
 def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
     undecided: Level = "error" if run.settings.strict else "warning"
-    for result in run.book.results:
+    for result in run.results.criteria:
         verdict, check = result.judgement.verdict, result.check
         if verdict == "pass":
             continue
@@ -136,13 +136,11 @@ def _annotations(run: Run, workspace: Path) -> Iterator[Annotation]:
         lines = [result.line, *why, *result.judgement.lines]
         word = result.aside or {"fail": "failed"}.get(verdict, verdict)
         yield _at(check, level, word, lines, workspace)
-    for change in run.changes.results:
-        outcome = change.comparison.outcome
-        if outcome in FAILING:
-            yield _at(change.change, "error", outcome, [change.line], workspace)
-        elif outcome == "undecided":
-            yield _at(change.change, undecided, outcome, [change.line], workspace)
-    for each in run.gatekeeper.shown:
+    for result in run.results.comparisons:
+        if result.judgement.verdict != "pass":
+            level = "error" if result.judgement.verdict == "fail" else undecided
+            yield _at(result.check, level, result.outcome, [result.line], workspace)
+    for each in run.blamed:
         yield Annotation("error", printable(f"invari not judged: {each.id}"), printable(each.reason))
 
 

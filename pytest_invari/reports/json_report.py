@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.reports.run import Result
+from pytest_invari.baseline.regression import RegressionCriterion
+from pytest_invari.reports.run import Result, Run
 from pytest_invari.reports.subjects import Summary
 from pytest_invari.suitefile.checks import describe
 
 if TYPE_CHECKING:
-    from pytest_invari.session.strict import StrictRules
-    from pytest_invari.settings import Settings
-    from pytest_invari.suitefile.checks import Check, LeftOut
+    from pytest_invari.suitefile.checks import Check
 
 
 FORMAT = "invari-report/1"
@@ -28,19 +27,13 @@ REPORT_BEGINS = ('{\n  "format": "invari-report/', '{\n  "format": "invari-selfc
 _PACKAGES = ("pytest-invari", "pytest", "numpy", "torch", "transformers")
 
 
-def make_report(
-    results: Sequence[Result],
-    changes: Sequence[Mapping[str, Any]],
-    subjects: Sequence[Summary],
-    left_out: Iterable[LeftOut],
-    gatekeeper: StrictRules,
-    settings: Settings,
-) -> dict[str, Any]:
+def make_report(run: Run) -> dict[str, Any]:
     """Put the results of a run into the report's form; what is undefined is null."""
+    results = run.results
     suites = [
-        _suite(check) for check in {result.check.suite.name: result.check for result in results}.values()
+        _suite(check) for check in {each.check.suite.name: each.check for each in results.criteria}.values()
     ]
-    criteria = [_criterion(result) for result in results]
+    criteria = [_criterion(result) for result in results.criteria]
     verdicts = [each["verdict"] for each in criteria]
     return {
         "format": FORMAT,
@@ -48,16 +41,16 @@ def make_report(
         "suite": suites[0] if suites else None,
         "suites": suites,
         "environment": _environment(),
-        "strict": settings.strict,
-        "subjects": [_subject(summary) for summary in subjects],
+        "strict": run.settings.strict,
+        "subjects": [_subject(summary) for summary in results.subjects],
         "criteria": criteria,
-        "changes": changes,
+        "changes": [_change(result) for result in results.comparisons],
         "left_out": [
             {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
-            for each in left_out
+            for each in run.expansion.left_out
         ],
-        "unjudged": [asdict(each) for each in gatekeeper.unjudged],
-        "reruns": [asdict(each) for each in gatekeeper.reruns],
+        "unjudged": [asdict(each) for each in run.unjudged],
+        "reruns": [asdict(each) for each in run.reruns],
         "verdicts": {verdict: verdicts.count(verdict) for verdict in ("pass", "fail", "undecided")},
     }
 
@@ -106,6 +99,35 @@ def _criterion(result: Result) -> dict[str, Any]:
             "why": check.criterion.why or None,
             "text": describe(check, judgement),
             "details": judgement.details or None,
+        }
+    )
+
+
+def _change(result: Result) -> dict[str, Any]:
+    check, judgement = result.check, result.judgement
+    criterion = check.criterion
+    assert isinstance(criterion, RegressionCriterion)
+    return _without_nan(
+        {
+            "id": check.id,
+            "suite": check.suite.name,
+            "criterion": criterion.name,
+            "metric": criterion.metric.name,
+            "reranker": check.shown_reranker,
+            "dataset": check.shown_dataset,
+            "k": check.plan.k,
+            "margin": criterion.margin,
+            "outcome": result.outcome,
+            "difference": judgement.estimate,
+            "low": judgement.low,
+            "high": judgement.high,
+            "n": judgement.n,
+            "undefined": judgement.undefined,
+            "before": judgement.details.get("before"),
+            "now": judgement.details.get("now"),
+            "reason": judgement.reason,
+            "n_needed": judgement.n_needed,
+            "text": result.line,
         }
     )
 

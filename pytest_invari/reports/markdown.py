@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
@@ -17,10 +16,7 @@ from pytest_invari.text import harmless
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_invari.reports.change_results import ChangeBook
-    from pytest_invari.reports.run import Result, ResultBook
-    from pytest_invari.session.strict import StrictRules
-    from pytest_invari.settings import Settings
+    from pytest_invari.reports.run import Result, Results, Run
     from pytest_invari.suitefile.checks import Expansion
 
 
@@ -30,23 +26,6 @@ MARKDOWN_BEGINS = ("## invari: ",)
 _WORDS = {"pass": "pass", "fail": "**FAIL**", "undecided": "undecided"}
 _OUTCOMES = {"regressed": "**REGRESSED**", "missing": "**MISSING**"}
 _SHORTENED = "Shortened to the size that a summary may have; `--invari-markdown=FILE` writes the whole."
-
-
-@dataclass(frozen=True)
-class Run:
-    """All that a report of a run tells."""
-
-    command: str
-    settings: Settings
-    expansion: Expansion
-    book: ResultBook
-    changes: ChangeBook
-    gatekeeper: StrictRules
-
-    @property
-    def has_results(self) -> bool:
-        """Whether anything was judged, or should have been and was not."""
-        return bool(self.book.results or self.changes.results or self.gatekeeper.shown)
 
 
 def command_of(config: pytest.Config) -> str:
@@ -63,11 +42,11 @@ def markdown_blocks(run: Run) -> list[str]:
     """The report as blocks: a heading, a paragraph, a list, a table or fenced lines each."""
     return [
         *_head(run),
-        *_criteria(run.book.results),
+        *_criteria(run.results.criteria),
         *_comparisons(run),
-        *_not_judged(run.gatekeeper),
+        *_not_judged(run),
         *_left_out(run.expansion),
-        *_measured(run.book),
+        *_measured(run.results),
         *_closing(run),
     ]
 
@@ -106,11 +85,11 @@ def _joined(blocks: Iterable[str]) -> str:
 
 
 def _head(run: Run) -> Iterator[str]:
-    unjudged = len(run.gatekeeper.shown)
+    unjudged = len(run.blamed)
     missing = f", {unjudged:,} not judged" if unjudged else ""
-    yield f"{MARKDOWN_BEGINS[0]}{verdict_counts(run.book, run.settings)}{missing}"
-    if run.changes.results:
-        yield plain(outcome_line(run.changes, run.settings))
+    yield f"{MARKDOWN_BEGINS[0]}{verdict_counts(run)}{missing}"
+    if outcomes := outcome_line(run):
+        yield plain(outcomes)
     for check in {check.suite.name: check for check in run.expansion.items}.values():
         plan = check.plan
         queries = "all queries" if plan.queries is None else counted(plan.queries, "query")
@@ -150,24 +129,24 @@ def _parts(result: Result) -> list[str]:
 
 
 def _comparisons(run: Run) -> Iterator[str]:
-    if not run.changes.results:
+    if not run.results.comparisons:
         return
     yield "### Comparisons with the baseline"
-    rows = []
-    for result in run.changes.results:
-        outcome = result.comparison.outcome
-        # The line opens with the difference, where there is one.
-        rows.append([_OUTCOMES.get(outcome, outcome), code(result.change.id), plain(result.line)])
+    # The line opens with the difference, where there is one.
+    rows = [
+        [_OUTCOMES.get(each.outcome, each.outcome), code(each.check.id), plain(each.line)]
+        for each in run.results.comparisons
+    ]
     yield table(["outcome", "comparison", "difference [95% interval]"], rows)
 
 
-def _not_judged(gatekeeper: StrictRules) -> Iterator[str]:
-    if gatekeeper.shown:
+def _not_judged(run: Run) -> Iterator[str]:
+    if run.blamed:
         yield "### Not judged"
-        yield _listed((each.id, each.reason) for each in gatekeeper.shown)
-    if gatekeeper.reruns:
+        yield _listed((each.id, each.reason) for each in run.blamed)
+    if run.reruns:
         yield "### Run again"
-        yield _listed((each.id, each.reason) for each in gatekeeper.reruns)
+        yield _listed((each.id, each.reason) for each in run.reruns)
 
 
 def _listed(names: Iterable[tuple[str, str]]) -> str:
@@ -184,11 +163,11 @@ def _left_out(expansion: Expansion) -> Iterator[str]:
         )
 
 
-def _measured(book: ResultBook) -> Iterator[str]:
-    if not book.subjects:
+def _measured(results: Results) -> Iterator[str]:
+    if not results.subjects:
         return
     yield "### Measurements"
-    for found in measurements(book.subjects):
+    for found in measurements(results.subjects):
         yield f"Data set {plain(found.title)}"
         columns = zip(*found.cells, strict=True)
         yield table(
@@ -197,15 +176,15 @@ def _measured(book: ResultBook) -> Iterator[str]:
         )
         for note in found.notes(range(len(found.headings))):
             yield plain(note)
-    entries = audits(book.subjects)
+    entries = audits(results.subjects)
     if entries:
         yield "\n".join(f"- {plain('; '.join(map(str.strip, entry)))}" for entry in entries)
-    for summary in book.subjects:
+    for summary in results.subjects:
         for name, lines in summary["tables"].items():
             yield f"{code(name)} of {code(summary['reranker'])} on {code(summary['dataset'])}:"
             yield fenced(lines)
 
 
 def _closing(run: Run) -> Iterator[str]:
-    yield from map(plain, closing_lines(run.book.subjects, run.settings.records))
+    yield from map(plain, closing_lines(run.results.subjects, run.settings.records))
     yield fenced([run.command])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,8 +18,7 @@ from pytest_invari.text import figure, harmless, number, printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_invari.reports.change_results import ChangeBook
-    from pytest_invari.reports.run import ResultBook
+    from pytest_invari.reports.run import Run
     from pytest_invari.settings import Settings
     from pytest_invari.suitefile.checks import LeftOut
 
@@ -176,21 +176,24 @@ def grouped_left_out(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[
     return grouped
 
 
-def verdict_counts(book: ResultBook, settings: Settings) -> str:
+def verdict_counts(run: Run) -> str:
     """How many criteria passed, failed and are undecided."""
-    verdicts = [result.judgement.verdict for result in book.results]
+    verdicts = [result.judgement.verdict for result in run.results.criteria]
     counts = (
         f"{verdicts.count('pass')} passed, {verdicts.count('fail')} failed, "
         f"{verdicts.count('undecided')} undecided"
     )
-    return counts + _under_strict(settings, "undecided" in verdicts)
+    return counts + _under_strict(run.settings, "undecided" in verdicts)
 
 
-def outcome_line(changes: ChangeBook, settings: Settings) -> str:
-    """How many comparisons with a baseline had which outcome."""
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in changes.counts.items())
-    strict = _under_strict(settings, "undecided" in changes.counts)
-    return printable(f"baseline {settings.compare}: {counts}{strict}")
+def outcome_line(run: Run) -> str:
+    """How many comparisons with a baseline had which outcome; empty where there were none."""
+    counts = Counter(result.outcome for result in run.results.comparisons)
+    if not counts:
+        return ""
+    outcomes = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+    strict = _under_strict(run.settings, "undecided" in counts)
+    return printable(f"baseline {run.settings.compare}: {outcomes}{strict}")
 
 
 def _under_strict(settings: Settings, has_undecided: bool) -> str:

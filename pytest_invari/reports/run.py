@@ -1,8 +1,8 @@
-"""Results on their way from the items to the reports: plain values that survive pytest-xdist's transport."""
+"""One run as all reports see it: its results, gathered from the items, and what was not judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,9 @@ from pytest_invari.reports.subjects import SubjectKey, Summary
 from pytest_invari.suitefile.checks import describe
 
 if TYPE_CHECKING:
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.baseline.entries import MeasuredEntries
+    from pytest_invari.settings import Settings
+    from pytest_invari.suitefile.checks import Check, Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,35 +31,38 @@ class Result:
         """The figure, then what was demanded of it: the message of a failing item."""
         return describe(self.check, self.judgement)
 
+    @property
+    def outcome(self) -> str:
+        """What became of a comparison with a stored baseline; empty of other criteria."""
+        return self.check.criterion.outcome(self.judgement)
 
-class ResultBook:
+
+class Results:
     """The results of a run, gathered from its reports wherever the items ran.
-
-    *others* are items that are no checks, and whose subjects are shown all the same.
 
     A check may be reported twice, when a worker of pytest-xdist crashes and another one takes over. The
     failure stays then.
     """
 
-    def __init__(self, checks: Mapping[str, Check], others: Iterable[Check] = ()) -> None:
-        self._checks = checks
-        self._others = tuple(others)
-        self._results: dict[str, Result] = {}
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
+        self._checks = {check.id: check for check in expansion.items}
+        self._found: dict[str, Result] = {}
         self._subjects: dict[SubjectKey, Summary] = {}
 
     def add(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
-        carried = getattr(report, "invari", None)
-        if carried is not None:
-            for summary in carried["subjects"]:
+        transported = getattr(report, "invari", None)
+        if transported is not None:
+            for summary in transported["subjects"]:
                 self._add_subject(summary)
         check = self._checks.get(report.nodeid)
         if check is None:
             return
         bound = check.criterion.bound(check.plan.k)
         is_expected = report.skipped and hasattr(report, "wasxfail")
-        if carried is not None:
-            result = Result(check, Judgement(**carried["judgement"]), "xfailed" if is_expected else "")
+        if transported is not None:
+            result = Result(check, Judgement(**transported["judgement"]), "xfailed" if is_expected else "")
         elif report.failed:
             result = Result(check, Judgement("fail", bound, reason=why_nothing(report)))
         elif report.skipped:
@@ -65,9 +70,9 @@ class ResultBook:
             result = Result(check, judgement, "xfailed" if is_expected else "skipped")
         else:
             return
-        known = self._results.get(report.nodeid)
+        known = self._found.get(report.nodeid)
         if known is None or known.judgement.verdict != "fail":
-            self._results[report.nodeid] = result
+            self._found[report.nodeid] = result
 
     def _add_subject(self, summary: Summary) -> None:
         key = summary["reranker"], summary["dataset"], summary["k"]
@@ -83,21 +88,77 @@ class ResultBook:
         }
 
     @property
-    def results(self) -> list[Result]:
-        """In the order of the suites, whichever order the items ran in."""
-        return [self._results[name] for name in self._checks if name in self._results]
+    def criteria(self) -> list[Result]:
+        """Those of the suites' criteria, in their order, whichever order the items ran in."""
+        return self._of(self._expansion.checks)
+
+    @property
+    def comparisons(self) -> list[Result]:
+        """Those of the comparisons with a stored baseline, likewise."""
+        return self._of(self._expansion.changes)
 
     @property
     def subjects(self) -> list[Summary]:
         """Sorted as the checks are: each subject's baseline follows it."""
         order: dict[SubjectKey, None] = {}
-        for check in (*self._checks.values(), *self._others):
+        for check in self._checks.values():
             for reranker in (check.shown_reranker, check.shown_baseline):
                 order[reranker, check.shown_dataset, check.plan.k] = None
         return [self._subjects[key] for key in order if key in self._subjects]
 
+    def _of(self, checks: Iterable[Check]) -> list[Result]:
+        return [self._found[check.id] for check in checks if check.id in self._found]
 
-def carry(judgement: Judgement, summaries: list[Summary], entries: Mapping[str, Any]) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """What should have been judged and was not.
+
+    It is an item, all items of a subject (``suite::[subject]``) or all its comparisons
+    (``suite::@baseline[subject]``).
+    """
+
+    id: str
+    suite: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """An attempt at an item that another plugin has not let stand: its id, and how the attempt ended."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a report of a run says, as far as the run has come.
+
+    ``unjudged`` is all that was not judged, ``blamed`` what of it people are told; ``reruns`` are all
+    attempts that did not stand, ``flaky`` those of items that did not fail in the end.
+    """
+
+    command: str
+    settings: Settings
+    expansion: Expansion
+    results: Results
+    entries: MeasuredEntries
+    unjudged: Sequence[Unjudged]
+    blamed: Sequence[Unjudged]
+    reruns: Sequence[Rerun]
+    flaky: Sequence[Rerun]
+
+    @property
+    def has_results(self) -> bool:
+        """Whether anything was judged, or should have been and was not."""
+        return bool(self.results.criteria or self.results.comparisons or self.blamed)
+
+
+def plain_values(
+    judgement: Judgement, summaries: list[Summary], entries: Mapping[str, Any]
+) -> dict[str, Any]:
     """The value that rides on a report as its attribute ``invari``; *entries* are those of a baseline."""
     return {"judgement": asdict(judgement), "subjects": summaries, "entries": entries}
 

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_invari.errors import counted
 from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.rows import audits, grouped_left_out, measurements, outcome_line, verdict_counts
-from pytest_invari.reports.run import Result, ResultBook
 from pytest_invari.reports.subjects import Summary
 from pytest_invari.suitefile.checks import describe
 from pytest_invari.text import printable
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.change_results import ChangeBook
-    from pytest_invari.session.strict import StrictRules
-    from pytest_invari.settings import Settings
+    from pytest_invari.reports.run import Result, Run, Unjudged
     from pytest_invari.suitefile.checks import LeftOut
 
 
@@ -28,6 +25,8 @@ _COLOURS = {
     **{"improved": "green", "same": "green", "regressed": "red", "missing": "red"},
 }
 _GAP = 2
+# So many items are named that were not judged for one reason.
+_NAMED = 3
 # tabulate makes a column this much wider than its heading.
 _HEADING_PADDING = 2
 # A name is not broken into shorter pieces than fit here, nor a metric's name into shorter ones than these.
@@ -38,52 +37,45 @@ _NARROW = 60
 _FIGURE = re.compile(r"\S+ \[[^][]+\] n=\w+")
 
 
-def write_section(
-    reporter: Any,
-    book: ResultBook,
-    changes: ChangeBook,
-    left_out: Iterable[LeftOut],
-    gatekeeper: StrictRules,
-    settings: Settings,
-) -> None:
+def write_section(reporter: Any, run: Run) -> None:
     """Write the tables, one entry a criterion, what was left out or not judged, and what the run cost."""
     width = reporter._tw.fullwidth
+    results = run.results
     # Not section(), which leaves pytest's line of dots open and so a blank line below the heading.
     reporter.write_sep("=", "invari")
-    for lines in format_tables(book.subjects, width):
+    for lines in format_tables(results.subjects, width):
         for line in lines:
             reporter.write_line(line)
         reporter.write_line("")
-    entries = audits(book.subjects)
+    entries = audits(results.subjects)
     for entry in entries:
         for text in entry:
             for line in _wrap(text, width, "  "):
                 reporter.write_line(line)
     if entries:
         reporter.write_line("")
-    for summary in book.subjects:
+    for summary in results.subjects:
         for lines in summary["tables"].values():
             reporter.write_line(f"{printable(summary['reranker'])} on {printable(summary['dataset'])}")
             for line in [*lines, ""]:
                 reporter.write_line(line)
-    for result in book.results:
+    for result in results.criteria:
         verdict = result.judgement.verdict
         word = result.aside.upper() or _WORDS[verdict]
         for line in _criterion_lines(result, word, width):
             reporter.write_line(line, **{_COLOURS[verdict]: True})
-    for change in changes.results:
-        outcome = change.comparison.outcome
-        for line in _entry(outcome.upper(), change.change.name, change.line, width):
-            reporter.write_line(line, **{_COLOURS[outcome]: True})
-    for line in _left_out_lines(left_out, width):
+    for result in results.comparisons:
+        for line in _entry(result.outcome.upper(), result.check.name, result.line, width):
+            reporter.write_line(line, **{_COLOURS[result.outcome]: True})
+    for line in _left_out_lines(run.expansion.left_out, width):
         reporter.write_line(line)
-    for rerun in gatekeeper.flaky:
+    for rerun in run.flaky:
         for line in _entry("RUN AGAIN", rerun.id, f"at first: {rerun.reason}", width):
             reporter.write_line(line, yellow=True)
-    for names, reason in gatekeeper.grouped:
+    for names, reason in _unjudged(run.blamed):
         for line in _entry("UNJUDGED", names, reason, width):
             reporter.write_line(line, red=True)
-    for line in _closing_lines(book, changes, settings, width):
+    for line in _closing_lines(run, width):
         reporter.write_line(line)
 
 
@@ -202,16 +194,28 @@ def _indent(width: int) -> str:
     return " " * (10 if width >= _NARROW else 4)
 
 
-def _closing_lines(book: ResultBook, changes: ChangeBook, settings: Settings, width: int) -> list[str]:
-    lines = [f"criteria: {verdict_counts(book, settings)}"]
-    if changes.results:
-        lines.append(outcome_line(changes, settings))
+def _unjudged(found: Iterable[Unjudged]) -> list[tuple[str, str]]:
+    """Ids and their common reason; a run that is stopped may leave hundreds for one."""
+    names: dict[str, list[str]] = {}
+    for each in found:
+        names.setdefault(each.reason, []).append(each.id)
+    return [
+        (", ".join(ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if ids[_NAMED:] else ""), reason)
+        for reason, ids in names.items()
+    ]
+
+
+def _closing_lines(run: Run, width: int) -> list[str]:
+    results, settings, entries = run.results, run.settings, run.entries
+    lines = [f"criteria: {verdict_counts(run)}"]
+    if outcomes := outcome_line(run):
+        lines.append(outcomes)
     if settings.save is not None:
-        lacking = f"; {len(changes.unmeasured)} could not be measured" if changes.unmeasured else ""
-        dropped = f"; {changes.dropped} that the suite asks for no more dropped" if changes.dropped else ""
+        lacking = f"; {len(entries.unmeasured)} could not be measured" if entries.unmeasured else ""
+        dropped = f"; {entries.dropped} that the suite asks for no more dropped" if entries.dropped else ""
         saved = f"saved: nothing; {settings.save} is not written"
-        if changes.measured:
-            saved = f"saved: {counted(changes.measured, 'metric')} in {settings.save}"
+        if entries.measured:
+            saved = f"saved: {counted(entries.measured, 'metric')} in {settings.save}"
         lines.append(printable(f"{saved}{lacking}{dropped}"))
-    lines += closing_lines(book.subjects, settings.records)
+    lines += closing_lines(results.subjects, settings.records)
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]

@@ -97,6 +97,6 @@ class PromiseItem(pytest.Item):
         place = self.promise.criterion.place
         return place.path, place.line - 1, self.name
 
-    def carried(self) -> dict[str, Any] | None:
+    def report_parts(self) -> dict[str, Any] | None:
         """The trial in plain values, to ride on the report; None when there was none."""
         return asdict(self.trial) if self.trial is not None else None

@@ -128,14 +128,14 @@ class SelfcheckPlugin:
         """Let the trial ride on the report, to the controller of pytest-xdist too."""
         report = yield
         if isinstance(item, PromiseItem) and report.when == "call":
-            report.invari_trial = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
+            report.invari_trial = item.report_parts()  # type: ignore[attr-defined]  # reports take extra attributes
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the trials."""
-        carried = getattr(report, "invari_trial", None)
-        if report.nodeid in self._promises and carried is not None:
-            self._outcomes[report.nodeid] = PromiseOutcome.of(self._promises[report.nodeid], carried)
+        parts = getattr(report, "invari_trial", None)
+        if report.nodeid in self._promises and parts is not None:
+            self._outcomes[report.nodeid] = PromiseOutcome.of(self._promises[report.nodeid], parts)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the tables."""

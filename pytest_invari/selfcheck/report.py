@@ -28,10 +28,10 @@ class PromiseOutcome:
     trial: Trial
 
     @classmethod
-    def of(cls, promise: Promise, carried: Mapping[str, Any]) -> PromiseOutcome:
-        """Put together what :meth:`PromiseItem.carried` took apart."""
+    def of(cls, promise: Promise, parts: Mapping[str, Any]) -> PromiseOutcome:
+        """Put together what :meth:`PromiseItem.report_parts` took apart."""
         values: dict[str, Any] = {
-            key: Rate(**value) if isinstance(value, Mapping) else value for key, value in carried.items()
+            key: Rate(**value) if isinstance(value, Mapping) else value for key, value in parts.items()
         }
         return cls(promise, Trial(**values))
 

@@ -5,10 +5,9 @@ PYTEST_DONT_REWRITE: verdicts are composed messages, not asserts.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,14 +16,14 @@ import pytest
 
 from pytest_invari.errors import InvariError
 from pytest_invari.progress import preceded_by, shown_on
-from pytest_invari.reports.run import carry
+from pytest_invari.reports.run import plain_values
 from pytest_invari.session.options import runs_nothing
 from pytest_invari.suitefile.checks import describe
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
-    from pytest_invari.baseline.stored import StoredBaseline
-    from pytest_invari.criteria.judgement import Judgement
+    from pytest_invari.baseline.stored import EntryMaker
+    from pytest_invari.criteria.judgement import Judgement, Verdict
     from pytest_invari.reports.subjects import Summary
     from pytest_invari.session.judging import Judging
     from pytest_invari.suitefile.checks import Check
@@ -65,9 +64,11 @@ class SuiteNode(pytest.Directory):
 class CheckItem(pytest.Item):
     """One check. ``nodeid`` is given, because pytest 9.2 would take the brackets apart."""
 
-    def __init__(self, *, check: Check, judging: Judging, gate: StoredBaseline, **keywords: Any) -> None:
+    def __init__(
+        self, *, check: Check, judging: Judging, entry_maker: EntryMaker | None, **keywords: Any
+    ) -> None:
         super().__init__(**keywords)
-        self.check, self._judging, self._gate = check, judging, gate
+        self.check, self._judging, self._entry_maker = check, judging, entry_maker
         self.judgement: Judgement | None = None
         self.failure = ""
         self._subjects: list[Summary] = []
@@ -91,11 +92,12 @@ class CheckItem(pytest.Item):
         check = self.check
         with showing_progress(self, shown=not self._judging.is_measured(check)):
             judgement = self._judging.judgement(check)
-            self._make_what_is_carried()
+            self._make_report_parts()
         self.judgement = judgement
-        self._put_properties(_properties(judgement))
-        message = "\n".join([describe(check, judgement), *judgement.lines])
-        self._end(message, judgement.verdict == "fail", judgement.verdict == "undecided")
+        self._put_properties(judgement)
+        line = describe(check, judgement)
+        outcome = check.criterion.outcome(judgement)
+        self._end("\n".join([f"{outcome}: {line}" if outcome else line, *judgement.lines]), judgement.verdict)
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **keywords: Any
@@ -113,20 +115,20 @@ class CheckItem(pytest.Item):
         place = self.check.criterion.place
         return place.path, place.line - 1, self.name
 
-    def excuse(self, reason: str) -> None:
+    def leave_undecided(self, reason: str) -> None:
         """Leave a failing verdict undecided that was expected, so that no report calls it a failure."""
         if self.judgement is not None:
             said = "; ".join(filter(None, [self.judgement.reason, reason]))
             self.judgement = replace(self.judgement, verdict="undecided", reason=said)
-            self._put_properties(_properties(self.judgement))
+            self._put_properties(self.judgement)
 
-    def carried(self) -> dict[str, Any] | None:
-        """What rides on the report to the controller; None when nothing was judged."""
+    def report_parts(self) -> dict[str, Any] | None:
+        """What goes with the report to the controller of pytest-xdist; None when nothing was judged."""
         if self.judgement is None:
             return None
-        return carry(self.judgement, self._subjects, self._entries)
+        return plain_values(self.judgement, self._subjects, self._entries)
 
-    def _put_properties(self, own: Mapping[str, object]) -> None:
+    def _put_properties(self, judgement: Judgement) -> None:
         """Set what reports say of the item, in plain types: numpy's would break pytest-xdist's transport.
 
         What is None is left out. An earlier attempt's, where the item is run again, are replaced.
@@ -142,30 +144,32 @@ class CheckItem(pytest.Item):
             "dataset": check.shown_dataset,
             "k": check.plan.k,
             "views": check.plan.views,
-            **own,
+            **check.criterion.properties(judgement),
         }
         others = [each for each in self.user_properties if not each[0].startswith("invari_")]
         ours = [(f"invari_{name}", value) for name, value in values.items() if value is not None]
         self.user_properties[:] = [*others, *ours]
 
-    def _end(self, message: str, fails: bool, is_undecided: bool) -> None:
-        """Raise what the outcome amounts to; nothing where it passes."""
-        if is_undecided and self._judging.strict:
-            message, fails = f"{message}; undecided fails under --invari-strict", True
-        if fails:
+    def _end(self, message: str, verdict: Verdict) -> None:
+        """Raise what the verdict amounts to; nothing where it passes."""
+        if verdict == "undecided" and self._judging.strict:
+            message, verdict = f"{message}; undecided fails under --invari-strict", "fail"
+        if verdict == "fail":
             self.failure = message
             raise CheckFailed(message)
-        if is_undecided:
+        if verdict == "undecided":
             raise CheckUndecided(message)
 
-    def _make_what_is_carried(self) -> None:
-        """Make what the report carries while the item runs: users' metrics are code, which may print.
+    def _make_report_parts(self) -> None:
+        """Make what goes with the report while the item runs: users' metrics are code, which may print.
 
         What a baseline is to store comes before an outcome that would hide that it cannot be.
         """
         self._subjects = self._judging.summaries(self.check)
+        if self._entry_maker is None:
+            return
         try:
-            self._entries = self._gate.entries(self.check)
+            self._entries = self._entry_maker.entries(self.check)
         except InvariError as error:
             raise CheckFailed(harmless(f"nothing to store in a baseline: {error}")) from None
 
@@ -213,18 +217,3 @@ def _duplicate(stream: TextIO) -> Generator[TextIO]:
         return
     with open(descriptor, "w", buffering=1, encoding=stream.encoding, errors="backslashreplace") as duplicate:
         yield duplicate
-
-
-def _properties(judgement: Judgement) -> dict[str, object]:
-    """The verdict, and the figure where there is one."""
-    values: dict[str, object] = {
-        "verdict": judgement.verdict,
-        "figure": judgement.figure or None,
-        "bound": None if math.isnan(judgement.bound) else judgement.bound,
-        "n": judgement.n,
-        "n_needed": judgement.n_needed,
-        "reason": judgement.reason or None,
-    }
-    if judgement.is_measured:
-        values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
-    return values

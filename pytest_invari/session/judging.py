@@ -58,7 +58,7 @@ class Judging:
         checks: those of the run.
         strict: whether an undecided check fails.
         unselected: checks of the same suites that the user has not asked for; failures are judged among all.
-        changes: what is measured and not judged here.
+        changes: comparisons with a stored baseline, whose failures stand each by itself.
         pictures: whether summaries hold what the pictures of a page are drawn from.
     """
 
@@ -165,7 +165,7 @@ class Judging:
         return self._judgements[check.id]
 
     def _judge(self, check: Check) -> Judgement:
-        evidence = self._evidence(check)
+        evidence = check.criterion.fault or self._evidence(check)
         if not isinstance(evidence, str):
             try:
                 return check.criterion.judged(evidence)

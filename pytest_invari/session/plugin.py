@@ -8,21 +8,19 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_invari.baseline.stored import StoredBaseline
+from pytest_invari.baseline.entries import MeasuredEntries
+from pytest_invari.baseline.stored import EntryMaker, require_fit
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol.usercode import user_code
-from pytest_invari.reports.change_results import ChangeBook
 from pytest_invari.reports.github import tell_github
-from pytest_invari.reports.html.page import PAGE_BEGINS, Page, page_text, require_packages
+from pytest_invari.reports.html.page import PAGE_BEGINS, page_text, require_packages
 from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
-from pytest_invari.reports.markdown import MARKDOWN_BEGINS, Run, command_of, markdown_text
-from pytest_invari.reports.run import ResultBook, why_nothing
-from pytest_invari.session.change_items import ChangeItem
+from pytest_invari.reports.markdown import MARKDOWN_BEGINS, command_of, markdown_text
+from pytest_invari.reports.run import Results, Run, why_nothing
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.judging import Judging
 from pytest_invari.session.options import read_settings
@@ -71,18 +69,16 @@ def start(config: pytest.Config) -> bool:
             expansion.changes,
             pictures=settings.html is not None,
         )
-        gate = StoredBaseline(judging, settings.compare, saves=settings.save is not None)
-        expansion = replace(expansion, left_out=(*expansion.left_out, *gate.forgotten(expansion.items)))
         if not hasattr(config, "workerinput"):
             if settings.html is not None:
                 require_packages()
             judging.check()
-            gate.check(expansion.changes)
-        plugin = SuitePlugin(config, settings, expansion, judging, gate)
+            require_fit(expansion.changes, judging.tasks)
+        plugin = SuitePlugin(config, settings, expansion, judging)
         reports = (
             ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
             ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
-            ("--invari-html", settings.html, plugin.page, page_text, PAGE_BEGINS),
+            ("--invari-html", settings.html, plugin.run, page_text, PAGE_BEGINS),
         )
         for report in reports:
             write_at_the_end(config, *report)
@@ -91,7 +87,7 @@ def start(config: pytest.Config) -> bool:
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.pluginmanager.register(plugin, NAME)
-    config.pluginmanager.register(plugin.gatekeeper, STRICT_RULES)
+    config.pluginmanager.register(plugin.strict_rules, STRICT_RULES)
     return True
 
 
@@ -104,13 +100,13 @@ class SuitePlugin:
         settings: Settings,
         expansion: Expansion,
         judging: Judging,
-        gate: StoredBaseline,
     ) -> None:
         self._config, self._settings, self._expansion = config, settings, expansion
-        self._judging, self._gate = judging, gate
-        self._book = ResultBook({check.id: check for check in expansion.checks}, expansion.changes)
-        self._changes = ChangeBook(expansion.changes)
-        self.gatekeeper = StrictRules(expansion, settings, may_choose(config))
+        self._judging = judging
+        saves = settings.save is not None
+        self._entry_maker = EntryMaker(judging.measured, judging.fingerprint) if saves else None
+        self._results, self._entries = Results(expansion), MeasuredEntries()
+        self.strict_rules = StrictRules(expansion, settings, may_choose(config))
         self._interruption = ""
 
     def pytest_report_header(self) -> str | None:
@@ -159,17 +155,16 @@ class SuitePlugin:
 
     def _items(self, node: SuiteNode) -> Iterator[CheckItem]:
         """A suite's checks, then its comparisons with a baseline."""
-        for kind, checks in ((CheckItem, self._expansion.checks), (ChangeItem, self._expansion.changes)):
-            for check in checks:
-                if check.suite.name == node.name:
-                    yield kind.from_parent(
-                        node,
-                        name=check.name,
-                        nodeid=check.id,
-                        check=check,
-                        judging=self._judging,
-                        gate=self._gate,
-                    )
+        for check in self._expansion.items:
+            if check.suite.name == node.name:
+                yield CheckItem.from_parent(
+                    node,
+                    name=check.name,
+                    nodeid=check.id,
+                    check=check,
+                    judging=self._judging,
+                    entry_maker=self._entry_maker,
+                )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -185,9 +180,9 @@ class SuitePlugin:
         uphold(item, report, self._settings.strict)
         if report.when == "call":
             if report.skipped and hasattr(report, "wasxfail"):
-                item.excuse(why_nothing(report))
+                item.leave_undecided(why_nothing(report))
                 report.user_properties = list(item.user_properties)
-            report.invari = item.carried()  # type: ignore[attr-defined]  # reports take extra attributes
+            report.invari = item.report_parts()  # type: ignore[attr-defined]  # reports take extra attributes
             if call.excinfo is not None and isinstance(call.excinfo.value, CheckUndecided):
                 path, line, _ = item.reportinfo()
                 report.longrepr = (str(path), line + 1, str(call.excinfo.value))
@@ -195,8 +190,9 @@ class SuitePlugin:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the results; in the controller of pytest-xdist these are the workers'."""
-        self._book.add(report)
-        self._changes.add(report)
+        self._results.add(report)
+        if (parts := getattr(report, "invari", None)) is not None:
+            self._entries.add(parts["entries"])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -233,14 +229,18 @@ class SuitePlugin:
             print(harmless(self._interruption), file=sys.stderr)
 
     def run(self) -> Run:
-        """What a report tells, as far as the run has come."""
+        """What a report says, as far as the run has come."""
+        rules = self.strict_rules
         return Run(
             command_of(self._config),
             self._settings,
             self._expansion,
-            self._book,
-            self._changes,
-            self.gatekeeper,
+            self._results,
+            self._entries,
+            rules.unjudged,
+            rules.blamed,
+            rules.reruns,
+            rules.flaky,
         )
 
     def report(self) -> dict[str, Any]:
@@ -249,26 +249,10 @@ class SuitePlugin:
         Raises:
             InvariError: a hook that may change it raises.
         """
-        report = make_report(
-            self._book.results,
-            self._changes.report(),
-            self._book.subjects,
-            self._expansion.left_out,
-            self.gatekeeper,
-            self._settings,
-        )
+        report = make_report(self.run())
         with user_code("hook pytest_invari_update_report"):
             self._config.hook.pytest_invari_update_report(config=self._config, report=report)
         return report
-
-    def page(self) -> Page:
-        """What the page of ``--invari-html`` shows."""
-        return Page(
-            self._book,
-            self._changes,
-            self._expansion.left_out,
-            self._settings,
-        )
 
     def save_at_the_end(self) -> None:
         """Have what was measured written as a baseline, beside what is in the file and was not measured.
@@ -277,12 +261,12 @@ class SuitePlugin:
             InvariError: the file is something else, or cannot be written.
         """
         if self._settings.save is not None:
-            save_at_the_end(self._config, self._settings.save, self._changes, self._expansion.items)
+            save_at_the_end(self._config, self._settings.save, self._entries, self._expansion.items)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari; a strict run that judges less than it might says so."""
         self._write_section(terminalreporter)
-        if self._settings.strict and (left := self.gatekeeper.chosen_out):
+        if self._settings.strict and (left := self.strict_rules.chosen_out):
             terminalreporter.write_line(
                 f"invari: this selection leaves out {left}, which you may do at a desk; "
                 "under --invari-strict, and in CI, it fails",
@@ -301,15 +285,9 @@ class SuitePlugin:
     def _write_section(self, reporter: Any) -> None:
         from pytest_invari.reports.terminal import write_section
 
-        if self.run().has_results:
-            write_section(
-                reporter,
-                self._book,
-                self._changes,
-                self._expansion.left_out,
-                self.gatekeeper,
-                self._settings,
-            )
+        run = self.run()
+        if run.has_results:
+            write_section(reporter, run)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: object) -> None:

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pytest_invari.reports.change_results import ChangeBook
+    from pytest_invari.baseline.entries import MeasuredEntries
     from pytest_invari.suitefile.checks import Check
 
 
-def save_at_the_end(config: pytest.Config, path: Path, changes: ChangeBook, checks: Iterable[Check]) -> None:
+def save_at_the_end(
+    config: pytest.Config, path: Path, entries: MeasuredEntries, checks: Iterable[Check]
+) -> None:
     """Have what was measured of *checks* written to *path*, beside what is in the file and was not measured.
 
     Raises:
@@ -34,13 +36,13 @@ def save_at_the_end(config: pytest.Config, path: Path, changes: ChangeBook, chec
         config,
         "--invari-save",
         path,
-        lambda: changes.merged(path, checks) if changes.measured else None,
+        lambda: entries.merged(path, checks) if entries.measured else None,
         write_text,
     )
     if path.exists():
         read_baseline(path)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Shortfall(path, changes), "invari-shortfall")
+        config.pluginmanager.register(_Shortfall(path, entries), "invari-shortfall")
 
 
 class _Shortfall:
@@ -49,8 +51,8 @@ class _Shortfall:
     A criterion that is not met is no such case, so that the two are told apart by the exit status.
     """
 
-    def __init__(self, path: Path, changes: ChangeBook) -> None:
-        self._path, self._changes = path, changes
+    def __init__(self, path: Path, entries: MeasuredEntries) -> None:
+        self._path, self._entries = path, entries
         self._fault = ""
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -66,7 +68,7 @@ class _Shortfall:
             print(harmless(f"ERROR: --invari-save={self._path}: {self._fault}"), file=sys.stderr)
 
     def _shortfall(self) -> str:
-        lacking, stored = self._changes.unmeasured, self._changes.measured
+        lacking, stored = self._entries.unmeasured, self._entries.measured
         if not lacking:
             return "" if stored else "nothing was measured that a baseline stores; nothing is saved"
         asked = counted(len(lacking) + stored, "metric")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.run import why_failed, why_nothing
+from pytest_invari.reports.run import Rerun, Unjudged, why_failed, why_nothing
 from pytest_invari.session.items import CheckFailed
 from pytest_invari.session.options import runs_nothing, typed_options
 from pytest_invari.suitefile.checks import AT_BASELINE
@@ -25,34 +24,10 @@ if TYPE_CHECKING:
     from pytest_invari.suitefile.checks import Check, Expansion, LeftOut
 
 
-STRICT_RULES = "invari-gatekeeper"
+STRICT_RULES = "invari-strict-rules"
 
-# So many items are named that were not judged for one reason.
-_NAMED = 3
 # They would remember the id of something that is no item, stop the run, or show it amid the progress.
-_DEAF = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite", STRICT_RULES)
-
-
-@dataclass(frozen=True, slots=True)
-class Unjudged:
-    """What should have been judged and was not.
-
-    It is an item, all items of a subject (``suite::[subject]``) or all its comparisons
-    (``suite::@baseline[subject]``).
-    """
-
-    id: str
-    suite: str
-    subject: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rerun:
-    """An attempt at an item that another plugin has not let stand: its id, and how the attempt ended."""
-
-    id: str
-    reason: str
+_NOT_TOLD_AGAIN = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite", STRICT_RULES)
 
 
 class StrictRules:
@@ -94,7 +69,7 @@ class StrictRules:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take note of an item's report; those of other tests are ignored."""
-        name, carried = report.nodeid, getattr(report, "invari", None)
+        name, parts = report.nodeid, getattr(report, "invari", None)
         if name not in self._items:
             return
         # What has reported has been selected, whoever has collected it.
@@ -103,10 +78,10 @@ class StrictRules:
             self._reruns.setdefault(name, []).append(Rerun(name, harmless(why_failed(report))))
         if report.failed:
             self._failed.add(name)
-        elif carried is not None and _fails(carried, self._strict):
+        elif parts is not None and _fails(parts, self._strict):
             if self._strict or not hasattr(report, "wasxfail"):
                 self._overruled.add(name)
-        elif carried is not None:
+        elif parts is not None:
             self._judged.add(name)
         elif report.skipped:
             self._without[name] = why_nothing(report)
@@ -127,26 +102,12 @@ class StrictRules:
             self._keep_closed(session)
 
     @property
-    def shown(self) -> list[Unjudged]:
+    def blamed(self) -> list[Unjudged]:
         """What people are told: all of it in a run that fails for it, else only verdicts overruled."""
         return [
             each
             for each in self.unjudged
             if each.id in self._overruled or (self._strict and each.id not in self.passed_over)
-        ]
-
-    @property
-    def grouped(self) -> list[tuple[str, str]]:
-        """The same as ids and their common reason; a run that is stopped may leave hundreds for one."""
-        names: dict[str, list[str]] = {}
-        for each in self.shown:
-            names.setdefault(each.reason, []).append(each.id)
-        return [
-            (
-                ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""),
-                reason,
-            )
-            for reason, found in names.items()
         ]
 
     @property
@@ -186,7 +147,7 @@ class StrictRules:
     @property
     def _must_fail(self) -> bool:
         """Whether the run cannot be a success for something that no failed report stands for."""
-        return bool(self._overruled - self._failed) or (self._strict and bool(self.shown))
+        return bool(self._overruled - self._failed) or (self._strict and bool(self.blamed))
 
     def _keep_closed(self, session: pytest.Session) -> None:
         """Take a success from a run that is none, whoever has declared it."""
@@ -273,14 +234,14 @@ class StrictRules:
     def _tell(self, config: pytest.Config) -> None:
         """Report each of them as a failed test, so that JUnit, HTML and the summary line have it."""
         plugins = config.pluginmanager
-        deaf = [plugin for name in _DEAF if (plugin := plugins.get_plugin(name)) is not None]
-        tell = plugins.subset_hook_caller("pytest_runtest_logreport", deaf)
-        for each in self.shown:
+        without = [plugin for name in _NOT_TOLD_AGAIN if (plugin := plugins.get_plugin(name)) is not None]
+        tell = plugins.subset_hook_caller("pytest_runtest_logreport", without)
+        for each in self.blamed:
             for report in self._as_reports(each):
                 tell(report=report)
         terminal: Any = plugins.get_plugin("terminalreporter")
         if terminal is not None:
-            terminal._add_stats("failed", [self._as_reports(each)[0] for each in self.shown])
+            terminal._add_stats("failed", [self._as_reports(each)[0] for each in self.blamed])
 
     def _as_reports(self, unjudged: Unjudged) -> list[pytest.TestReport]:
         """Its call, and the teardown at which reporters close a test."""
@@ -333,10 +294,10 @@ def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
         del report.wasxfail
 
 
-def _fails(carried: Mapping[str, Any], strict: bool) -> bool:
-    """Whether a verdict or an outcome that rides on a report is one that fails its item."""
-    word = carried["judgement"]["verdict"] if "judgement" in carried else carried["change"]["outcome"]
-    return word in ("fail", "regressed", "missing") or (strict and word == "undecided")
+def _fails(parts: Mapping[str, Any], strict: bool) -> bool:
+    """Whether the verdict that goes with a report is one that fails its item."""
+    verdict = parts["judgement"]["verdict"]
+    return bool(verdict == "fail" or (strict and verdict == "undecided"))
 
 
 def _shown(text: str, path: os.PathLike[str] | str, line: int) -> Any:

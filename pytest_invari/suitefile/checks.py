@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.criteria.wording import Wording, criterion_wording
+from pytest_invari.criteria.wording import Wording
 from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
 from pytest_invari.suitefile.suite import Profile, Suite
@@ -53,7 +53,7 @@ class Check:
     @property
     def name(self) -> str:
         """The item's name: ``loc[sgs-movielens_small-K10]``."""
-        return f"{self.criterion.name}[{self.subject.label}]"
+        return f"{self.criterion.item_name}[{self.subject.label}]"
 
     @property
     def id(self) -> str:
@@ -100,8 +100,7 @@ def describe(check: Check, judgement: Judgement) -> str:
 
 def wording(check: Check, judgement: Judgement) -> Wording:
     """The same in its parts."""
-    return criterion_wording(
-        check.criterion,
+    return check.criterion.wording(
         judgement,
         k=check.plan.k,
         baseline=check.shown_baseline,

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pytest_invari.criteria.criterion import Place
 from pytest_invari.criteria.judgement import ERROR, Judgement, Limit, decide, judge, with_multiplicity
 from pytest_invari.criteria.metric import MetricCriterion
-from pytest_invari.criteria.wording import verdict_line
 from pytest_invari.metrics import parse_metric
 from pytest_invari.statistics import Interval, bootstrap_mean, seeded_resamples
 
@@ -150,7 +149,7 @@ def test_a_number_of_queries_that_nobody_has_is_told_by_its_size(
 ) -> None:
     asked = criterion(value=0.7005)
     found = judged(asked, interval(0.6, 0.8, n=100, undefined=undefined, error=error))
-    line = verdict_line(asked, found, k=10, baseline="", min_queries=30)
+    line = asked.wording(found, k=10, baseline="", min_queries=30).line
     assert line.endswith(f"; {words}")
     assert found.n_needed == round(100 * (2.8 * error / 0.0005) ** 2)
 

@@ -16,7 +16,7 @@ from pytest_invari import hookspecs, protocol
 from pytest_invari.baseline.file import FORMAT as BASELINE
 from pytest_invari.baseline.outcomes import Outcome
 from pytest_invari.records import jsonl, rows
-from pytest_invari.session.strict import Rerun, Unjudged
+from pytest_invari.reports.run import Rerun, Unjudged
 from pytest_invari.tasks import taskfile
 from tests.docs.test_documentation import ROOT, blocks
 from tests.session.conftest import QUIET, write_tasks

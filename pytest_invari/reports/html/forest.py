@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.metrics import parse_metric
 from pytest_invari.metrics.standing import COSTS
@@ -20,8 +21,7 @@ from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
-    from pytest_invari.reports.change_results import ChangeResult
-    from pytest_invari.reports.html.page import Page
+    from pytest_invari.reports.run import Run
 
 
 _TITLE = "Every figure"
@@ -43,9 +43,9 @@ _NULLS = {
 }
 
 
-def section(page: Page) -> Section | Absent:
+def section(run: Run) -> Section | Absent:
     """The section of the page, or why there is none."""
-    found = list(panels(page))
+    found = list(panels(run))
     if not found:
         return Absent(_TITLE, "nothing was measured")
     with drawing():
@@ -54,13 +54,14 @@ def section(page: Page) -> Section | Absent:
     return Section("figures", _TITLE, text, pictures, [panel_table(each) for each in found])
 
 
-def panels(page: Page) -> Iterator[Panel]:
+def panels(run: Run) -> Iterator[Panel]:
     """Metrics as the tables have them, then differences from rerankers and from stored baselines."""
-    subjects = page.book.subjects
+    results = run.results
+    subjects = results.subjects
     known = {(each["reranker"], each["dataset"], each["k"]): each for each in subjects}
-    yield from _metrics(subjects, page.book.results)
-    yield from _of_results(page.book.results, known)
-    yield from _of_changes(page.changes.results, known)
+    yield from _metrics(subjects, results.criteria)
+    yield from _of_results(results.criteria, known)
+    yield from _of_changes(results.comparisons, known)
 
 
 def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator[Panel]:
@@ -142,23 +143,25 @@ def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) 
     yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
 
 
-def _of_changes(results: Sequence[ChangeResult], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
+def _of_changes(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
     found: dict[tuple[str, str, bool], list[IntervalRow]] = {}
     for result in results:
-        change, comparison, metric = result.change, result.comparison, result.change.criterion.metric
+        check, judgement, criterion = result.check, result.judgement, result.check.criterion
+        assert isinstance(criterion, RegressionCriterion)
+        metric, margin = criterion.metric, criterion.margin
         lower = metric.direction == "lower"
-        bound = DrawnBound("at_most", change.margin) if lower else DrawnBound("at_least", -change.margin)
+        bound = DrawnBound("at_most", margin) if lower else DrawnBound("at_least", -margin)
         row = IntervalRow(
-            _group(change.shown_dataset, change.plan.k),
-            printable(change.shown_reranker),
-            comparison.difference,
-            comparison.low,
-            comparison.high,
-            comparison.n,
+            _group(check.shown_dataset, check.plan.k),
+            printable(check.shown_reranker),
+            judgement.estimate,
+            judgement.low,
+            judgement.high,
+            judgement.n,
             (bound,),
             0.0,
-            reason=harmless(comparison.reason),
-            notes=_notes(known.get((change.shown_reranker, change.shown_dataset, change.plan.k))),
+            reason=harmless(judgement.reason),
+            notes=_notes(known.get((check.shown_reranker, check.shown_dataset, check.plan.k))),
         )
         title = f"{row_name(metric.name)} minus the stored baseline's"
         found.setdefault((title, *_about(metric)), []).append(row)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -14,10 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.change_results import ChangeBook
-    from pytest_invari.reports.run import ResultBook
-    from pytest_invari.settings import Settings
-    from pytest_invari.suitefile.checks import LeftOut
+    from pytest_invari.reports.run import Run
 
 
 PAGE_BEGINS = (
@@ -25,16 +20,6 @@ PAGE_BEGINS = (
     '<meta name="generator" content="pytest-invari">',
 )
 """How the text of a page opens."""
-
-
-@dataclass(frozen=True, eq=False)
-class Page:
-    """All that the page tells: what a run has gathered."""
-
-    book: ResultBook
-    changes: ChangeBook
-    left_out: Sequence[LeftOut]
-    settings: Settings
 
 
 def require_packages() -> None:
@@ -48,7 +33,7 @@ def require_packages() -> None:
         raise InvariError(f'--invari-html needs {" and ".join(missing)}: pip install "pytest-invari[report]"')
 
 
-def page_text(page: Page) -> str:
+def page_text(run: Run) -> str:
     """Render the page, the same for the same results."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
@@ -67,9 +52,9 @@ def page_text(page: Page) -> str:
     environment.filters["breakable"] = lambda text: Markup("<wbr>").join(map(escape, _pieces(text)))
     style = files("pytest_invari.reports.html").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    found = sections(page)
+    found = sections(run)
     return environment.get_template("page.html.jinja").render(
-        head=verdicts(page),
+        head=verdicts(run),
         sections=[each for each in found if isinstance(each, Section)],
         absent=[each for each in found if not isinstance(each, Section)],
         style=Markup(style),

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from pytest_invari.reports.html import audits, exposure, forest, freshness, lengths, plane, unstable
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.html.page import Page
     from pytest_invari.reports.html.parts import Absent, Section
+    from pytest_invari.reports.run import Run
 
 
-def sections(page: Page) -> list[Section | Absent]:
+def sections(run: Run) -> list[Section | Absent]:
     """All of them; in place of what the run has nothing for stands the reason."""
-    subjects = page.book.subjects
+    subjects = run.results.subjects
     return [
-        forest.section(page),
+        forest.section(run),
         exposure.section(subjects),
         lengths.section(subjects),
         freshness.section(subjects),

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from pytest_invari.baseline.outcomes import remarks
-from pytest_invari.metrics.standing import COSTS
+from pytest_invari.baseline.regression import RegressionCriterion
+from pytest_invari.criteria.wording import remarks_of
 from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.rows import grouped_left_out, outcome_line, verdict_counts
 from pytest_invari.reports.run import Result
 from pytest_invari.suitefile.checks import wording
-from pytest_invari.text import figure, harmless, number, printable
+from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.change_results import ChangeResult
-    from pytest_invari.reports.html.page import Page
+    from pytest_invari.reports.run import Results, Run
     from pytest_invari.suitefile.checks import Check
 
 
@@ -57,39 +55,36 @@ class Head:
     made_of: Sequence[str]
 
 
-def verdicts(page: Page) -> Head:
+def verdicts(run: Run) -> Head:
     """Gather the head of the page."""
-    book, settings = page.book, page.settings
+    results = run.results
     return Head(
-        _suites(page),
-        verdict_counts(book, settings),
-        [_criterion(result) for result in book.results],
-        outcome_line(page.changes, settings) if page.changes.results else "",
-        [_change(result) for result in page.changes.results],
+        _suites(results),
+        verdict_counts(run),
+        [_criterion(result) for result in results.criteria],
+        outcome_line(run),
+        [_change(result) for result in results.comparisons],
         [
             (printable(criterion), printable(", ".join(subjects)), printable(reason))
-            for (criterion, reason), subjects in grouped_left_out(page.left_out).items()
+            for (criterion, reason), subjects in grouped_left_out(run.expansion.left_out).items()
         ],
-        closing_lines(book.subjects, settings.records),
-        [f"pytest-invari {version('pytest-invari')}", *_hashes(page)],
+        closing_lines(results.subjects, run.settings.records),
+        [f"pytest-invari {version('pytest-invari')}", *_hashes(results)],
     )
 
 
-def _hashes(page: Page) -> list[str]:
+def _hashes(results: Results) -> list[str]:
     """The text of a suite decides what was asked; its hash tells whether two pages asked the same."""
-    found = {check.suite.name: check.suite.sha256 for check in _checks(page)}
+    found = {check.suite.name: check.suite.sha256 for check in _checks(results)}
     return [printable(f"suite {name}: SHA-256 {digest}") for name, digest in found.items()]
 
 
-def _checks(page: Page) -> list[Check]:
-    return [
-        *(result.check for result in page.book.results),
-        *(result.change for result in page.changes.results),
-    ]
+def _checks(results: Results) -> list[Check]:
+    return [result.check for result in (*results.criteria, *results.comparisons)]
 
 
-def _suites(page: Page) -> list[str]:
-    checks = _checks(page)
+def _suites(results: Results) -> list[str]:
+    checks = _checks(results)
     found = {f"{check.suite.name} ({check.profile.name})": check.suite.title for check in checks}
     return [printable(f"{name}: {title}" if title else name) for name, title in found.items()]
 
@@ -106,17 +101,14 @@ def _criterion(result: Result) -> VerdictRow:
     )
 
 
-def _change(result: ChangeResult) -> VerdictRow:
+def _change(result: Result) -> VerdictRow:
     """A comparison; its figure is the metric now minus the stored one."""
-    change, comparison = result.change, result.comparison
-    metric = change.criterion.metric
-    counted = metric.family in COSTS
+    check, judgement, criterion = result.check, result.judgement, result.check.criterion
+    assert isinstance(criterion, RegressionCriterion)
     shown, reasons = "no figure", []
-    if not math.isnan(comparison.difference):
-        shown = figure(comparison.difference, comparison.low, comparison.high, comparison.n, counted=counted)
-        before, now = (number(each, counted=counted) for each in (comparison.before, comparison.now))
-        reasons.append(f"{metric.name} was {before} and is {now}; {metric.direction} is better")
-    reasons += map(harmless, remarks(change, comparison))
-    margin = f"up to {change.margin:g} worse is no regression" if change.margin else "must not be worse"
-    outcome = comparison.outcome
-    return VerdictRow(outcome, _KINDS[outcome], printable(change.id), shown, margin, reasons)
+    if judgement.is_measured:
+        shown = criterion.difference(judgement)
+        reasons.append(f"{criterion.before_and_now(judgement)}; {criterion.metric.direction} is better")
+    reasons += map(harmless, remarks_of(judgement, check.suite.min_queries))
+    outcome = result.outcome
+    return VerdictRow(outcome, _KINDS[outcome], printable(check.id), shown, criterion.demanded, reasons)
