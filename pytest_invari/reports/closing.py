@@ -24,13 +24,13 @@ def closing_lines(subjects: Sequence[Summary], records: Path | None) -> list[str
 
 def _request_line(summary: Summary) -> str:
     """What a subject's rankings met with on their way; empty where that is nothing."""
-    again, cut = summary["rankings_asked_again"], summary["rankings_with_cut_texts"]
-    rankings = counted(summary["rankings"], "ranking")
+    again, cut = summary.rankings_asked_again, summary.rankings_with_cut_texts
+    rankings = counted(summary.rankings, "ranking")
     told = []
     if again:
-        further = counted(summary["further_requests"], "further request")
+        further = counted(summary.further_requests, "further request")
         told.append(f"{again:,} of {rankings} {'was' if again == 1 else 'were'} asked again ({further})")
     if cut:
         told.append(f"texts of {cut:,}{'' if again else f' of {rankings}'} were cut")
-    whose = f"{summary['reranker']} on {summary['dataset']}, K={summary['k']}"
+    whose = f"{summary.reranker} on {summary.dataset}, K={summary.k}"
     return printable(f"requests of {whose}: {'; '.join(told)}") if told else ""

@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
 
 from pytest_invari.baseline.regression import RegressionCriterion
+from pytest_invari.reports.models import (
+    ChangeModel,
+    CriterionModel,
+    EnvironmentModel,
+    LeftOutModel,
+    ReportModel,
+    SuiteModel,
+    VerdictsModel,
+)
 from pytest_invari.reports.run import Result, Run
-from pytest_invari.reports.subjects import Summary
 from pytest_invari.suitefile.checks import describe
 
 if TYPE_CHECKING:
     from pytest_invari.suitefile.checks import Check
 
 
-FORMAT = "invari-report/1"
-SELFCHECK_FORMAT = "invari-selfcheck/1"
+FORMAT: Literal["invari-report/1"] = "invari-report/1"
+SELFCHECK_FORMAT: Literal["invari-selfcheck/1"] = "invari-selfcheck/1"
 REPORT_BEGINS = ('{\n  "format": "invari-report/', '{\n  "format": "invari-selfcheck/')
 """How the text of a report opens, of any version."""
 
@@ -33,26 +42,27 @@ def make_report(run: Run) -> dict[str, Any]:
     suites = [
         _suite(check) for check in {each.check.suite.name: each.check for each in results.criteria}.values()
     ]
-    criteria = [_criterion(result) for result in results.criteria]
-    verdicts = [each["verdict"] for each in criteria]
-    return {
-        "format": FORMAT,
+    verdicts = Counter(result.judgement.verdict for result in results.criteria)
+    report = ReportModel(
+        format=FORMAT,
         # Most runs have one suite; readers of several use "suites" and the criteria's own "suite".
-        "suite": suites[0] if suites else None,
-        "suites": suites,
-        "environment": _environment(),
-        "strict": run.settings.strict,
-        "subjects": [_subject(summary) for summary in results.subjects],
-        "criteria": criteria,
-        "changes": [_change(result) for result in results.comparisons],
-        "left_out": [
-            {"suite": each.suite, "criterion": each.criterion, "subject": each.subject, "reason": each.reason}
+        suite=suites[0] if suites else None,
+        suites=suites,
+        environment=_environment(),
+        strict=run.settings.strict,
+        subjects=[summary.subject for summary in results.subjects],
+        criteria=[_criterion(result) for result in results.criteria],
+        changes=[_change(result) for result in results.comparisons],
+        left_out=[
+            LeftOutModel(each.suite, each.criterion, each.subject, each.reason)
             for each in run.expansion.left_out
         ],
-        "unjudged": [asdict(each) for each in run.unjudged],
-        "reruns": [asdict(each) for each in run.reruns],
-        "verdicts": {verdict: verdicts.count(verdict) for verdict in ("pass", "fail", "undecided")},
-    }
+        unjudged=list(run.unjudged),
+        reruns=list(run.reruns),
+        verdicts=VerdictsModel(verdicts["pass"], verdicts["fail"], verdicts["undecided"]),
+    )
+    plain: dict[str, Any] = _without_nan(msgspec.to_builtins(report))
+    return plain
 
 
 def report_text(report: object) -> str:
@@ -60,98 +70,82 @@ def report_text(report: object) -> str:
     return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _suite(check: Check) -> dict[str, Any]:
+def _suite(check: Check) -> SuiteModel:
     suite = check.suite
-    return {"name": suite.name, "title": suite.title, "sha256": suite.sha256, "profile": check.profile.name}
+    return SuiteModel(suite.name, suite.title, suite.sha256, check.profile.name)
 
 
-def _subject(summary: Summary) -> dict[str, Any]:
-    """All but the terminal's lines, whose figures stand under ``analyses``, and what only a page shows."""
-    shown_elsewhere = ("tables", "pictures")
-    return _without_nan({name: value for name, value in summary.items() if name not in shown_elsewhere})
-
-
-def _criterion(result: Result) -> dict[str, Any]:
+def _criterion(result: Result) -> CriterionModel:
     check, judgement = result.check, result.judgement
     facts = check.criterion.facts()
-    return _without_nan(
-        {
-            "id": check.id,
-            "suite": check.suite.name,
-            "criterion": check.criterion.name,
-            "kind": check.criterion.kind,
-            "metric": facts.get("metric"),
-            "comparison": facts.get("comparison"),
-            "reranker": check.shown_reranker,
-            "baseline": check.shown_baseline or None,
-            "dataset": check.shown_dataset,
-            "k": check.plan.k,
-            "estimate": judgement.estimate,
-            "low": judgement.low,
-            "high": judgement.high,
-            "bound": judgement.bound,
-            "verdict": judgement.verdict,
-            "reason": judgement.reason or None,
-            "n": judgement.n,
-            "n_needed": judgement.n_needed,
-            "detectable": judgement.detectable,
-            "p_fail": judgement.p_fail,
-            "why": check.criterion.why or None,
-            "text": describe(check, judgement),
-            "details": judgement.details or None,
-        }
+    return CriterionModel(
+        id=check.id,
+        suite=check.suite.name,
+        criterion=check.criterion.name,
+        kind=check.criterion.kind,
+        metric=facts.get("metric"),
+        comparison=cast(Any, facts.get("comparison")),
+        reranker=check.shown_reranker,
+        baseline=check.shown_baseline or None,
+        dataset=check.shown_dataset,
+        k=check.plan.k,
+        estimate=judgement.estimate,
+        low=judgement.low,
+        high=judgement.high,
+        bound=judgement.bound,
+        verdict=judgement.verdict,
+        reason=judgement.reason or None,
+        n=judgement.n,
+        n_needed=judgement.n_needed,
+        detectable=judgement.detectable,
+        p_fail=judgement.p_fail,
+        why=check.criterion.why or None,
+        text=describe(check, judgement),
+        details=dict(judgement.details) or None,
     )
 
 
-def _change(result: Result) -> dict[str, Any]:
+def _change(result: Result) -> ChangeModel:
     check, judgement = result.check, result.judgement
     criterion = check.criterion
     assert isinstance(criterion, RegressionCriterion)
-    return _without_nan(
-        {
-            "id": check.id,
-            "suite": check.suite.name,
-            "criterion": criterion.name,
-            "metric": criterion.metric.name,
-            "reranker": check.shown_reranker,
-            "dataset": check.shown_dataset,
-            "k": check.plan.k,
-            "margin": criterion.margin,
-            "outcome": result.outcome,
-            "difference": judgement.estimate,
-            "low": judgement.low,
-            "high": judgement.high,
-            "n": judgement.n,
-            "undefined": judgement.undefined,
-            "before": judgement.details.get("before"),
-            "now": judgement.details.get("now"),
-            "reason": judgement.reason,
-            "n_needed": judgement.n_needed,
-            "text": result.line,
-        }
+    return ChangeModel(
+        id=check.id,
+        suite=check.suite.name,
+        criterion=criterion.name,
+        metric=criterion.metric.name,
+        reranker=check.shown_reranker,
+        dataset=check.shown_dataset,
+        k=check.plan.k,
+        margin=criterion.margin,
+        outcome=criterion.outcome(judgement),
+        difference=judgement.estimate,
+        low=judgement.low,
+        high=judgement.high,
+        n=judgement.n,
+        undefined=judgement.undefined,
+        before=judgement.details.get("before"),
+        now=judgement.details.get("now"),
+        reason=judgement.reason,
+        n_needed=judgement.n_needed,
+        text=result.line,
     )
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> EnvironmentModel:
     packages = {}
     for name in _PACKAGES:
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": packages,
-    }
+    return EnvironmentModel(platform.python_version(), platform.platform(), packages)
 
 
-def _without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same mapping, at every depth, with null for what is undefined."""
-    plain: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            plain[name] = _without_nan(value)
-        else:
-            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return plain
+def _without_nan(values: Any) -> Any:
+    """The same values, at every depth, with null for what is undefined."""
+    if isinstance(values, dict):
+        return {name: _without_nan(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [_without_nan(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values

@@ -180,8 +180,8 @@ def _measured(results: Results) -> Iterator[str]:
     if entries:
         yield "\n".join(f"- {plain('; '.join(map(str.strip, entry)))}" for entry in entries)
     for summary in results.subjects:
-        for name, lines in summary["tables"].items():
-            yield f"{code(name)} of {code(summary['reranker'])} on {code(summary['dataset'])}:"
+        for name, lines in summary.tables.items():
+            yield f"{code(name)} of {code(summary.reranker)} on {code(summary.dataset)}:"
             yield fenced(lines)
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pytest_invari.errors import counted
 from pytest_invari.metrics.standing import COSTS, TOKENS
 from pytest_invari.observation.audit import Audit
@@ -76,7 +78,7 @@ def measurements(subjects: Sequence[Summary]) -> list[Measurements]:
     """What was measured, a row a metric and a column a subject, for each data set, length and views."""
 
     def same(each: Summary) -> tuple[str, int, int]:
-        return each["dataset"], each["k"], each["views"]
+        return each.dataset, each.k, each.views
 
     return [_measurements(*key, list(group)) for key, group in groupby(sorted(subjects, key=same), same)]
 
@@ -84,20 +86,20 @@ def measurements(subjects: Sequence[Summary]) -> list[Measurements]:
 def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> Measurements:
     names = [
         name
-        for name in dict.fromkeys(name for column in columns for name in column["metrics"])
-        if name not in RATES or any(column["metrics"][name]["estimate"] for column in columns)
+        for name in dict.fromkeys(name for column in columns for name in column.metrics)
+        if name not in RATES or any(column.metrics[name].estimate for column in columns)
     ]
-    counts = [name for name in _COUNTS if any(column[name] for column in columns)]
+    counts = [name for name in _COUNTS if any(getattr(column, name) for column in columns)]
     title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
     return Measurements(
         printable(title),
         [*map(row_name, names), _POSITION_P, *(_COUNTS[name] for name in counts)],
-        [printable(column["reranker"]) for column in columns],
+        [printable(column.reranker) for column in columns],
         [
             [
                 *(_cell(column, name) for name in names),
-                number(column["position_p_value"], _DIGITS),
-                *(f"{column[name]} of {column['rankings']}" for name in counts),
+                number(math.nan if column.position_p_value is None else column.position_p_value, _DIGITS),
+                *(f"{getattr(column, name)} of {column.rankings}" for name in counts),
             ]
             for column in columns
         ],
@@ -114,40 +116,40 @@ def row_name(metric: str) -> str:
 
 
 def _cell(column: Summary, name: str) -> str:
-    value = column["metrics"].get(name)
+    value = column.metrics.get(name)
     if value is None:
         return ""
     if is_unreported(column, name):
         return "-"
-    return figure(value["estimate"], value["low"], value["high"], value["n"], _DIGITS, counted=name in COSTS)
+    return figure(value.estimate, value.low, value.high, value.n, _DIGITS, counted=name in COSTS)
 
 
 def _undefined(column: Summary, names: Iterable[str]) -> dict[str, str]:
     """The labels of the rows without an estimate, with their reasons."""
     found = {}
     for name in names:
-        value = column["metrics"].get(name)
-        if value is not None and math.isnan(value["estimate"]) and not is_unreported(column, name):
-            found[row_name(name)] = printable(str(value["reason"]))
+        value = column.metrics.get(name)
+        if value is not None and math.isnan(value.estimate) and not is_unreported(column, name):
+            found[row_name(name)] = printable(str(value.reason))
     # It tells chance from the mean bucket agreement gap, and is undefined with it.
-    gap = column["metrics"].get("bucket_agreement_gap")
-    if gap is not None and gap["reason"] and math.isnan(column["position_p_value"]):
-        found[_POSITION_P] = gap["reason"]
+    gap = column.metrics.get("bucket_agreement_gap")
+    if gap is not None and gap.reason and column.position_p_value is None:
+        found[_POSITION_P] = gap.reason
     return found
 
 
 def is_unreported(column: Summary, name: str) -> bool:
     """Whether a metric is a cost that the reranker does not report."""
-    return name in COSTS and column["total_cost"][name] is None
+    return name in COSTS and column.total_cost[name] is None
 
 
 def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
     """What a few questions told of each reranker that was audited, in two lines."""
     found = []
     for summary in subjects:
-        if summary["audit"]:
-            whose = f"{summary['reranker']} on {summary['dataset']}, K={summary['k']}"
-            first, second = Audit.from_plain(summary["audit"]).lines
+        if summary.audit:
+            whose = f"{summary.reranker} on {summary.dataset}, K={summary.k}"
+            first, second = Audit.from_plain(structs.asdict(summary.audit)).lines
             found.append((harmless(f"audit of {whose}: {first}"), harmless(f"  {second}")))
     return found
 
@@ -155,12 +157,12 @@ def audits(subjects: Iterable[Summary]) -> list[tuple[str, str]]:
 def failed_views(summary: Summary) -> str:
     """How many rankings a subject's figures had to do without; empty where none failed."""
     # A word first: behind a name that is read from right to left, numbers would change their places.
-    return f"failed views: {summary['failures']} of {summary['rankings']}" if summary["failures"] else ""
+    return f"failed views: {summary.failures} of {summary.rankings}" if summary.failures else ""
 
 
 def shown_name(summary: Summary) -> str:
     """A subject's reranker, and how many of its views failed, where some did."""
-    return printable(summary["reranker"]) + in_brackets(failed_views(summary))
+    return printable(summary.reranker) + in_brackets(failed_views(summary))
 
 
 def in_brackets(remark: str) -> str:
@@ -202,21 +204,21 @@ def _under_strict(settings: Settings, has_undecided: bool) -> str:
 
 def cost_line(subjects: Sequence[Summary]) -> str:
     """What the rankings of all subjects took together."""
-    total = {name: sum(each["total_cost"][name] or 0.0 for each in subjects) for name in COSTS}
+    total = {name: sum(each.total_cost[name] or 0.0 for each in subjects) for name in COSTS}
     parts = [
         counted(len(subjects), "subject"),
-        counted(sum(each["rankings"] for each in subjects), "ranking"),
+        counted(sum(each.rankings for each in subjects), "ranking"),
         counted(round(total["calls"]), "call"),
     ]
     if any(total[name] for name in TOKENS):
         parts.append(f"{total['tokens_in']:,.0f} tokens in ({total['tokens_cached']:,.0f} of them cached)")
         parts.append(f"{total['tokens_out']:,.0f} out")
     line = f"measured: {', '.join(parts)}, {total['seconds']:,.1f} s of reranking"
-    further = sum(each["witness_rankings"] for each in subjects)
+    further = sum(each.witness_rankings for each in subjects)
     if not further:
         return line
     calls, seconds = (
-        sum(each["witness_cost"][name] or 0.0 for each in subjects) for name in ("calls", "seconds")
+        sum(each.witness_cost[name] or 0.0 for each in subjects) for name in ("calls", "seconds")
     )
     return (
         f"{line}; and for witnesses {counted(further, 'ranking')}, {counted(round(calls), 'call')}, "
@@ -226,14 +228,14 @@ def cost_line(subjects: Sequence[Summary]) -> str:
 
 def records_line(subjects: Sequence[Summary], folder: Path) -> str:
     """How many rankings were made by earlier runs."""
-    recorded = sum(each["rankings_from_records"] for each in subjects)
-    rankings = counted(sum(each["rankings"] for each in subjects), "ranking")
+    recorded = sum(each.rankings_from_records for each in subjects)
+    rankings = counted(sum(each.rankings for each in subjects), "ranking")
     return printable(f"records: {recorded:,} of {rankings} came from records in {folder}")
 
 
 def failed_records_line(subjects: Sequence[Summary]) -> str:
     """How many rankings had failed in earlier runs, and what to do; empty where none had."""
-    failed = sum(each["failures_from_records"] for each in subjects)
+    failed = sum(each.failures_from_records for each in subjects)
     if not failed:
         return ""
     rankings = "1 failed ranking" if failed == 1 else f"{failed:,} failed rankings"

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import pytest
 
 from pytest_invari.criteria.judgement import Judgement
+from pytest_invari.reports.models import Rerun, Unjudged
 from pytest_invari.reports.subjects import SubjectKey, Summary
 from pytest_invari.suitefile.checks import describe
 
@@ -54,8 +56,8 @@ class Results:
         """Take note of an item's report; those of other tests are ignored."""
         transported = getattr(report, "invari", None)
         if transported is not None:
-            for summary in transported["subjects"]:
-                self._add_subject(summary)
+            for values in transported["subjects"]:
+                self._add_subject(msgspec.convert(values, Summary))
         check = self._checks.get(report.nodeid)
         if check is None:
             return
@@ -75,17 +77,16 @@ class Results:
             self._found[report.nodeid] = result
 
     def _add_subject(self, summary: Summary) -> None:
-        key = summary["reranker"], summary["dataset"], summary["k"]
-        known = self._subjects.get(key, summary)
+        known = self._subjects.get(summary.key, summary)
+        most = max(known, summary, key=lambda each: each.witness_rankings)
         # Workers that share a baseline find in the records what another has just ranked; that is not old.
-        counts = ("rankings_from_records", "failures_from_records")
-        fewest = {name: min(known[name], summary[name]) for name in counts}
-        asked = max(known, summary, key=lambda each: each["witness_rankings"])
-        self._subjects[key] = {
-            **summary,
-            **fewest,
-            **{name: asked[name] for name in ("witness_rankings", "witness_cost")},
-        }
+        self._subjects[summary.key] = msgspec.structs.replace(
+            summary,
+            rankings_from_records=min(known.rankings_from_records, summary.rankings_from_records),
+            failures_from_records=min(known.failures_from_records, summary.failures_from_records),
+            witness_rankings=most.witness_rankings,
+            witness_cost=most.witness_cost,
+        )
 
     @property
     def criteria(self) -> list[Result]:
@@ -108,28 +109,6 @@ class Results:
 
     def _of(self, checks: Iterable[Check]) -> list[Result]:
         return [self._found[check.id] for check in checks if check.id in self._found]
-
-
-@dataclass(frozen=True, slots=True)
-class Unjudged:
-    """What should have been judged and was not.
-
-    It is an item, all items of a subject (``suite::[subject]``) or all its comparisons
-    (``suite::@baseline[subject]``).
-    """
-
-    id: str
-    suite: str
-    subject: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rerun:
-    """An attempt at an item that another plugin has not let stand: its id, and how the attempt ended."""
-
-    id: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -160,7 +139,8 @@ def plain_values(
     judgement: Judgement, summaries: list[Summary], entries: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The value that rides on a report as its attribute ``invari``; *entries* are those of a baseline."""
-    return {"judgement": asdict(judgement), "subjects": summaries, "entries": entries}
+    subjects = [msgspec.to_builtins(summary) for summary in summaries]
+    return {"judgement": asdict(judgement), "subjects": subjects, "entries": entries}
 
 
 def why_nothing(report: pytest.TestReport) -> str:

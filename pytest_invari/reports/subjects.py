@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.standing import COSTS, TOKENS
 from pytest_invari.observation.validity import is_valid
 from pytest_invari.progress import bar
 from pytest_invari.protocol.diagnostics import further_requests, has_cut_texts
+from pytest_invari.reports.models import AuditModel, FigureModel, RegionsModel, SubjectModel
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured
     from pytest_invari.metrics.catalog import Analysis
     from pytest_invari.observation.audit import Audit
-    from pytest_invari.protocol import Cost, Ranking
-
-
-Summary = Mapping[str, Any]
-"""What was measured of one subject: the JSON report's ``subjects[]`` entry."""
+    from pytest_invari.protocol import Cost
 
 
 SubjectKey = tuple[str, str, int]
 """Reranker, data set, list length."""
+
+
+class Summary(SubjectModel):
+    """What was measured of one subject, with what other reports than JSON show of it.
+
+    ``tables`` holds the lines that a terminal shows of each analysis, ``pictures`` what those of a page are
+    drawn from, where there will be one.
+    """
+
+    tables: dict[str, list[str]]
+    pictures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> SubjectKey:
+        """By which subjects are told apart."""
+        return self.reranker, self.dataset, self.k
+
+    @property
+    def subject(self) -> SubjectModel:
+        """What the JSON report has of it."""
+        return SubjectModel(*(getattr(self, name) for name in SubjectModel.__struct_fields__))
 
 
 def summarise(
@@ -36,14 +56,16 @@ def summarise(
     metrics: list[str],
     analyses: Sequence[Analysis] = (),
     audit: Audit | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Reduce what was measured of a subject to plain numbers; *reranker* and *dataset* are what is shown.
 
-    ``analyses`` holds each analysis whole, and ``tables`` the lines that a terminal shows of it.
+    Each of the *analyses* is held whole.
     """
     reported = {name: measured.analyses.report(name) for name in analyses}
     plan, observations = measured.plan, measured.observations
-    total_cost = _total_cost([seen.ranking.cost for seen in observations])
+    total_cost = sum_costs([seen.ranking.cost for seen in observations])
+    # How often a service did not answer at once.
+    further = [further_requests(seen.ranking) for seen in observations]
     unreported = {name for name, total in total_cost.items() if total is None}
     figures = {}
     what = harmless(f"judging {reranker} on {dataset}, K={plan.k}")
@@ -54,47 +76,35 @@ def summarise(
             progress.advance()
         position_p_value = measured.position_p_value
         progress.advance()
-    return {
-        "reranker": reranker,
-        "dataset": dataset,
-        "k": int(plan.k),
-        "views": int(plan.views),
-        "queries": len(measured.query_ids),
-        "rankings": len(observations),
-        "rankings_from_records": sum(seen.from_records for seen in observations),
-        "failures": int(measured.failure_count),
-        "failures_from_records": sum(seen.from_records and not is_valid(seen) for seen in observations),
-        **_request_counts([seen.ranking for seen in observations]),
-        "cost": {
+    return Summary(
+        reranker=reranker,
+        dataset=dataset,
+        k=int(plan.k),
+        views=int(plan.views),
+        queries=len(measured.query_ids),
+        rankings=len(observations),
+        rankings_from_records=sum(seen.from_records for seen in observations),
+        failures=int(measured.failure_count),
+        failures_from_records=sum(seen.from_records and not is_valid(seen) for seen in observations),
+        rankings_asked_again=sum(map(bool, further)),
+        further_requests=sum(further),
+        rankings_with_cut_texts=sum(has_cut_texts(seen.ranking) for seen in observations),
+        cost={
             name: None if name in unreported else float(measured.interval(name).estimate) for name in COSTS
         },
-        "total_cost": total_cost,
-        **witness_costs(()),
-        "metrics": figures,
-        "audit": None if audit is None else audit.plain(),
-        "position_p_value": position_p_value,
-        "regions": asdict(measured.regions),
-        "analyses": {name: plain for name, (plain, _) in reported.items()},
-        "tables": {name: lines for name, (_, lines) in reported.items()},
-    }
+        total_cost=total_cost,
+        witness_rankings=0,
+        witness_cost=sum_costs(()),
+        metrics=figures,
+        audit=None if audit is None else AuditModel(**audit.plain()),
+        position_p_value=None if math.isnan(position_p_value) else float(position_p_value),
+        regions=RegionsModel(**asdict(measured.regions)),
+        analyses={name: plain for name, (plain, _) in reported.items()},
+        tables={name: lines for name, (_, lines) in reported.items()},
+    )
 
 
-def _request_counts(rankings: Sequence[Ranking]) -> dict[str, int]:
-    """How many rankings a service did not answer at once, or did not read whole."""
-    further = [further_requests(ranking) for ranking in rankings]
-    return {
-        "rankings_asked_again": sum(map(bool, further)),
-        "further_requests": sum(further),
-        "rankings_with_cut_texts": sum(map(has_cut_texts, rankings)),
-    }
-
-
-def witness_costs(costs: Sequence[Cost]) -> dict[str, Any]:
-    """What the rankings took that were made for witnesses besides the measured ones."""
-    return {"witness_rankings": len(costs), "witness_cost": _total_cost(costs)}
-
-
-def _total_cost(costs: Sequence[Cost]) -> dict[str, float | None]:
+def sum_costs(costs: Sequence[Cost]) -> dict[str, float | None]:
     """The cost of all rankings; None of a kind that the reranker does not report.
 
     Without a language model there are no tokens; with one, none of them may be cached.
@@ -104,22 +114,21 @@ def _total_cost(costs: Sequence[Cost]) -> dict[str, float | None]:
     return {name: found[name] if any(found[each] for each in kinds[name]) else None for name in COSTS}
 
 
-def _no_figure(measured: Measured, reason: str) -> dict[str, Any]:
+def _no_figure(measured: Measured, reason: str) -> FigureModel:
     """Where there is no figure: of a cost that is not reported, of a user's metric that is broken."""
-    undefined = dict.fromkeys(("estimate", "low", "high"), math.nan)
-    return {**undefined, "n": 0, "undefined": len(measured.query_ids), "reason": reason}
+    return FigureModel(math.nan, math.nan, math.nan, 0, len(measured.query_ids), reason)
 
 
-def _figure(measured: Measured, name: str) -> dict[str, Any]:
+def _figure(measured: Measured, name: str) -> FigureModel:
     try:
         interval = measured.interval(name)
     except InvariError as error:
         return _no_figure(measured, harmless(str(error)))
-    return {
-        "estimate": float(interval.estimate),
-        "low": float(interval.low),
-        "high": float(interval.high),
-        "n": int(interval.n),
-        "undefined": int(interval.undefined),
-        "reason": interval.reason if interval.n else measured.why_undefined(name) or interval.reason,
-    }
+    return FigureModel(
+        float(interval.estimate),
+        float(interval.low),
+        float(interval.high),
+        int(interval.n),
+        int(interval.undefined),
+        interval.reason if interval.n else measured.why_undefined(name) or interval.reason,
+    )

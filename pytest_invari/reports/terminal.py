@@ -15,7 +15,8 @@ from pytest_invari.suitefile.checks import describe
 from pytest_invari.text import printable
 
 if TYPE_CHECKING:
-    from pytest_invari.reports.run import Result, Run, Unjudged
+    from pytest_invari.reports.models import Unjudged
+    from pytest_invari.reports.run import Result, Run
     from pytest_invari.suitefile.checks import LeftOut
 
 
@@ -55,8 +56,8 @@ def write_section(reporter: Any, run: Run) -> None:
     if entries:
         reporter.write_line("")
     for summary in results.subjects:
-        for lines in summary["tables"].values():
-            reporter.write_line(f"{printable(summary['reranker'])} on {printable(summary['dataset'])}")
+        for lines in summary.tables.values():
+            reporter.write_line(f"{printable(summary.reranker)} on {printable(summary.dataset)}")
             for line in [*lines, ""]:
                 reporter.write_line(line)
     for result in results.criteria:

@@ -9,12 +9,14 @@ from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
 from pytest_invari.observation.plan import Plan
 from pytest_invari.reports.json_report import REPORT_BEGINS, SELFCHECK_FORMAT, report_text
+from pytest_invari.reports.models import SelfcheckModel
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import PromiseOutcome, write_section
 from pytest_invari.session.hooks import named_kinds
@@ -160,7 +162,9 @@ class SelfcheckPlugin:
             }
             for name, outcome in self._outcomes.items()
         ]
-        return {"format": SELFCHECK_FORMAT, "trials": trials}
+        report = msgspec.convert({"format": SELFCHECK_FORMAT, "trials": trials}, SelfcheckModel)
+        plain: dict[str, Any] = msgspec.to_builtins(report)
+        return plain
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> object | None:

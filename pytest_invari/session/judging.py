@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pytest_invari.criteria.criterion import BASELINE
 from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
 from pytest_invari.metrics.standing import table_metrics
 from pytest_invari.protocol.usercode import describe_error
-from pytest_invari.reports.subjects import Summary, summarise, witness_costs
+from pytest_invari.reports.subjects import Summary, sum_costs, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -155,7 +157,10 @@ class Judging:
             if state.summary is None:
                 state.summary = self._summarise(subject, state.measured)
             # Each witness of the subject takes rankings of its own.
-            found.append({**state.summary, **witness_costs(self._runner.further_costs(subject))})
+            costs = self._runner.further_costs(subject)
+            found.append(
+                structs.replace(state.summary, witness_rankings=len(costs), witness_cost=sum_costs(costs))
+            )
         return found
 
     def _judged(self, check: Check) -> Judgement:
@@ -217,7 +222,7 @@ class Judging:
         if self._pictures:
             from pytest_invari.reports.html.data import material
 
-            summary["pictures"] = material(measured)
+            summary.pictures = material(measured)
         return summary
 
 

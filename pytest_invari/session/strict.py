@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.run import Rerun, Unjudged, why_failed, why_nothing
+from pytest_invari.reports.models import Rerun, Unjudged
+from pytest_invari.reports.run import why_failed, why_nothing
 from pytest_invari.session.items import CheckFailed
 from pytest_invari.session.options import runs_nothing, typed_options
 from pytest_invari.suitefile.checks import AT_BASELINE

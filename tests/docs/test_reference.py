@@ -16,7 +16,7 @@ from pytest_invari import hookspecs, protocol
 from pytest_invari.baseline.file import FORMAT as BASELINE
 from pytest_invari.baseline.outcomes import Outcome
 from pytest_invari.records import jsonl, rows
-from pytest_invari.reports.run import Rerun, Unjudged
+from pytest_invari.reports.models import Rerun, Unjudged
 from pytest_invari.tasks import taskfile
 from tests.docs.test_documentation import ROOT, blocks
 from tests.session.conftest import QUIET, write_tasks
@@ -219,7 +219,7 @@ def test_every_key_of_a_report_is_on_its_page(pytester: pytest.Pytester) -> None
     for key in ("suites", "left_out"):
         assert_named(listed["the report"][key][-1], report[key][0])
     for key, made_of in (("unjudged", Unjudged), ("reruns", Rerun)):
-        assert_named(listed["the report"][key][-1], [field.name for field in dataclasses.fields(made_of)])
+        assert_named(listed["the report"][key][-1], made_of.__struct_fields__)
     assert_named(listed["a subject"]["cost"][-1], report["subjects"][0]["cost"])
     assert_named(listed["a subject"]["regions"][-1], report["subjects"][0]["regions"])
     assert_named(listed["a subject"]["metrics"][-1], report["subjects"][0]["metrics"]["loc"])

@@ -43,7 +43,7 @@ import re
 def pytest_runtest_logreport(report):
     if hasattr(report, "invari"):
         with open("carried.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps([sorted(each) for each in report.invari["subjects"]]) + "\\n")
+            file.write(json.dumps([bool(each["pictures"]) for each in report.invari["subjects"]]) + "\\n")
 """
 
 
@@ -52,7 +52,7 @@ def test_what_is_drawn_travels_only_when_a_page_is_asked_for(project: Project) -
     project.run("-k", "gpi")
     made(project, "-k", "gpi", "--invari-json=report.json")
     lines = (project.path / "carried.jsonl").read_text(encoding="utf-8").splitlines()
-    assert ["pictures" in json.loads(line)[0] for line in lines] == [False, True]
+    assert [json.loads(line)[0] for line in lines] == [False, True]
     report = json.loads((project.path / "report.json").read_text(encoding="utf-8"))
     assert "pictures" not in report["subjects"][0]
 

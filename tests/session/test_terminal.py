@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_invari import progress
+from pytest_invari.reports.subjects import Summary
 from pytest_invari.reports.terminal import format_tables
 from pytest_invari.text import figure, number, printable
+from tests.reports.summaries import summary
 
 if TYPE_CHECKING:
     from tests.session.conftest import Project
@@ -258,9 +260,7 @@ def test_what_is_undefined_has_its_reason_below_the_table(
 
 def test_a_reason_that_not_all_subjects_share_says_whose_it_is() -> None:
     nothing = {"estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0, "reason": "failed_views"}
-    gone = subject(
-        "gone", metrics={"loc": nothing, "bucket_agreement_gap": nothing}, position_p_value=math.nan
-    )
+    gone = subject("gone", metrics={"loc": nothing, "bucket_agreement_gap": nothing}, position_p_value=None)
     both = {"loc": VALUE, "bucket_agreement_gap": VALUE}
     (table,) = format_tables([gone, subject("there", metrics=both)], 80)
     assert table[-1] == "undefined (failed_views): LOC, bucket agreement, position p; of gone"
@@ -271,13 +271,9 @@ def test_a_reason_that_not_all_subjects_share_says_whose_it_is() -> None:
 VALUE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 30, "reason": None}
 
 
-def subject(reranker: str = "r", **changed: Any) -> dict[str, Any]:
-    return {
-        "reranker": reranker, "dataset": "d", "k": 10, "views": 6, "rankings": 180, "failures": 0,
-        "rankings_from_records": 0, "failures_from_records": 0,
-        "metrics": {"loc": VALUE}, "total_cost": {}, "position_p_value": 0.5,
-        **changed,
-    }  # fmt: skip
+def subject(reranker: str = "r", **changed: Any) -> Summary:
+    size = {"views": 6, "rankings": 180, "metrics": {"loc": VALUE}, "position_p_value": 0.5}
+    return summary(reranker=reranker, **(size | changed))
 
 
 LONG = "shop.search.rerankers:make_reranker:temperature=0,window=20,base=zero_shot"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from pytest_invari.observation.audit import Audit
 from pytest_invari.reports.html.parts import Absent, Section, Table
 from pytest_invari.reports.subjects import Summary
@@ -20,13 +22,13 @@ def section(subjects: Sequence[Summary]) -> Section | Absent:
     """The section of the page, or why there is none."""
     rows = [
         (
-            printable(each["reranker"]),
-            printable(each["dataset"]),
-            str(each["k"]),
-            *map(harmless, Audit.from_plain(each["audit"]).lines),
+            printable(each.reranker),
+            printable(each.dataset),
+            str(each.k),
+            *map(harmless, Audit.from_plain(structs.asdict(each.audit)).lines),
         )
         for each in subjects
-        if each["audit"]
+        if each.audit
     ]
     if not rows:
         return Absent(_TITLE, "no reranker was asked any questions before it ranked")

@@ -86,16 +86,16 @@ def section(subjects: Sequence[Summary]) -> Section | Absent:
 
 
 def _lists(summary: Summary) -> tuple[str, int, int]:
-    return summary["dataset"], summary["k"], summary["views"]
+    return summary.dataset, summary.k, summary.views
 
 
 def _has_views(summary: Summary) -> bool:
-    return bool(summary["pictures"]["exposure"]["views"])
+    return bool(summary.pictures["exposure"]["views"])
 
 
 def _exposure(key: tuple[str, int, int], subjects: Sequence[Summary]) -> Exposure:
     dataset, k, _ = key
-    counted = [each["pictures"]["exposure"] for each in subjects]
+    counted = [each.pictures["exposure"] for each in subjects]
     top = counted[0]["top"]
     # Where rankings failed, the widest band is the one that misleads nobody.
     views = min(each["views"] for each in counted)

@@ -58,7 +58,7 @@ def panels(run: Run) -> Iterator[Panel]:
     """Metrics as the tables have them, then differences from rerankers and from stored baselines."""
     results = run.results
     subjects = results.subjects
-    known = {(each["reranker"], each["dataset"], each["k"]): each for each in subjects}
+    known = {each.key: each for each in subjects}
     yield from _metrics(subjects, results.criteria)
     yield from _of_results(results.criteria, known)
     yield from _of_changes(results.comparisons, known)
@@ -72,29 +72,26 @@ def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator
             limit = criterion.limit(check.plan.k)
             key = criterion.metric.name, check.shown_reranker, check.shown_dataset, check.plan.k
             bounds.setdefault(key, {})[DrawnBound(limit.side, limit.value)] = None
-    for name in dict.fromkeys(name for each in subjects for name in each["metrics"]):
-        having = [each for each in subjects if name in each["metrics"] and not is_unreported(each, name)]
-        rows = [
-            _measured(each, name, tuple(bounds.get((name, each["reranker"], each["dataset"], each["k"]), ())))
-            for each in having
-        ]
+    for name in dict.fromkeys(name for each in subjects for name in each.metrics):
+        having = [each for each in subjects if name in each.metrics and not is_unreported(each, name)]
+        rows = [_measured(each, name, tuple(bounds.get((name, *each.key), ()))) for each in having]
         if rows and not (name in RATES and not any(row.estimate for row in rows)):
             caption, counted = _about(parse_metric(name))
             yield Panel(row_name(name), caption, rows, counted)
 
 
 def _measured(summary: Summary, name: str, bounds: tuple[DrawnBound, ...]) -> IntervalRow:
-    value = summary["metrics"][name]
+    value = summary.metrics[name]
     return IntervalRow(
-        _group(summary["dataset"], summary["k"]),
-        printable(summary["reranker"]),
-        value["estimate"],
-        value["low"],
-        value["high"],
-        value["n"],
+        _group(summary.dataset, summary.k),
+        printable(summary.reranker),
+        value.estimate,
+        value.low,
+        value.high,
+        value.n,
         bounds,
         _null(summary, name),
-        reason=printable(value["reason"] or ""),
+        reason=printable(value.reason or ""),
         notes=_notes(summary),
     )
 
@@ -102,10 +99,11 @@ def _measured(summary: Summary, name: str, bounds: tuple[DrawnBound, ...]) -> In
 def _null(summary: Summary, name: str) -> float:
     metric = parse_metric(name)
     if metric.family == "ppi":
-        return float(summary["metrics"].get("ppi_null", {}).get("estimate", math.nan))
+        null = summary.metrics.get("ppi_null")
+        return math.nan if null is None else null.estimate
     if metric.family.startswith("exposure_deviation"):
-        views = summary["pictures"]["exposure"]["pooled"]
-        largest, mean = expected_deviation(metric.k or 0, summary["k"], views)
+        views = summary.pictures["exposure"]["pooled"]
+        largest, mean = expected_deviation(metric.k or 0, summary.k, views)
         return mean if metric.family.endswith("mean") else largest
     return _NULLS.get(metric.family, math.nan)
 

@@ -37,7 +37,7 @@ def section(subjects: Sequence[Summary]) -> Section | Absent:
     """The section of the page, or why there is none."""
     having = [each for each in subjects if _analysis(each)]
     if not having:
-        is_asked = any("independent_views" in each["analyses"] for each in subjects)
+        is_asked = any("independent_views" in each.analyses for each in subjects)
         why = "found no query to analyse" if is_asked else "is asked for by no suite of the run"
         return Absent(_TITLE, f"the analysis independent_views {why}")
     pictures, tables = [], []
@@ -128,12 +128,12 @@ def _sizes(summary: Summary, prefix: str) -> list[tuple[int, float, float, float
 
 def _analysis(summary: Summary) -> Analysis:
     """Empty where there is none, or no query to analyse."""
-    found = summary["analyses"].get("independent_views", {})
+    found = summary.analyses.get("independent_views", {})
     return found if "statistics" in found else {}
 
 
 def _subject(summary: Summary) -> str:
-    return printable(f"{summary['reranker']}, {summary['dataset']}, lists of {summary['k']}")
+    return printable(f"{summary.reranker}, {summary.dataset}, lists of {summary.k}")
 
 
 def _number(value: float | None) -> float:

@@ -46,10 +46,10 @@ class Lengths:
 def lengths(subjects: Sequence[Summary]) -> list[Lengths]:
     """What was measured at several list lengths, a few rerankers in each picture."""
     found = []
-    for dataset in sorted({each["dataset"] for each in subjects}):
-        of_dataset = [each for each in subjects if each["dataset"] == dataset]
-        names = list(dict.fromkeys(each["reranker"] for each in of_dataset))
-        if len({each["k"] for each in of_dataset}) < 2:
+    for dataset in sorted({each.dataset for each in subjects}):
+        of_dataset = [each for each in subjects if each.dataset == dataset]
+        names = list(dict.fromkeys(each.reranker for each in of_dataset))
+        if len({each.k for each in of_dataset}) < 2:
             continue
         for start in range(0, len(names), len(SERIES)):
             chosen = names[start : start + len(SERIES)]
@@ -72,11 +72,11 @@ def section(subjects: Sequence[Summary]) -> Section | Absent:
 
 def _curve(metric: str, name: str, subjects: Sequence[Summary]) -> Curve:
     points = []
-    own = sorted((each for each in subjects if each["reranker"] == name), key=lambda each: each["k"])
+    own = sorted((each for each in subjects if each.reranker == name), key=lambda each: each.k)
     for each in own:
-        value = each["metrics"][metric]
-        null = each["metrics"]["ppi_null"]["estimate"] if metric == "ppi" else math.nan
-        points.append((each["k"], value["estimate"], value["low"], value["high"], value["n"], null))
+        value = each.metrics[metric]
+        null = each.metrics["ppi_null"].estimate if metric == "ppi" else math.nan
+        points.append((each.k, value.estimate, value.low, value.high, value.n, null))
     return Curve(printable(name), points, [failed_views(each) for each in own])
 
 

@@ -84,5 +84,5 @@ class Section:
 
 def not_drawn(why: str, subjects: Sequence[Summary]) -> str:
     """A sentence behind others that names the *subjects* without a line; empty where all have one."""
-    names = [printable(f"{each['reranker']} on {each['dataset']}, K={each['k']}") for each in subjects]
+    names = [printable(f"{each.reranker} on {each.dataset}, K={each.k}") for each in subjects]
     return f" Not drawn, since {why}: {'; '.join(names)}." if names else ""

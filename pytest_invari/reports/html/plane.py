@@ -74,16 +74,16 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
     """The subjects on the same lists, by nDCG and by LOC; those that report no calls are left out."""
 
     def lists(each: Summary) -> tuple[str, int, int]:
-        return each["dataset"], each["k"], each["views"]
+        return each.dataset, each.k, each.views
 
     counted = filter(_has_calls, subjects)
     for (dataset, k, _), found in groupby(sorted(counted, key=lists), lists):
         metrics = (f"ndcg@{exposure_top(k)}", "loc")
         points = []
         for each in found:
-            values = tuple(_number(each["metrics"][name]["estimate"]) for name in metrics)
+            values = tuple(_number(each.metrics[name].estimate) for name in metrics)
             name = shown_name(each)
-            points.append(Point(name, name, _number(each["cost"]["calls"]), values))
+            points.append(Point(name, name, _number(each.cost["calls"]), values))
         utilities = tuple((row_name(name), True) for name in metrics)
         if len(points) > 1:
             yield Plane(printable(f"{dataset}, lists of {k}"), utilities, with_dominators(points))
@@ -92,7 +92,7 @@ def planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
 def routing_planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
     """The policies of each subject whose analysis is there, with the dominators that it found."""
     for each in subjects:
-        found = each["analyses"].get("routing", {}).get("points", ())
+        found = each.analyses.get("routing", {}).get("points", ())
         points = [
             Point(
                 printable(point["name"]),
@@ -104,7 +104,7 @@ def routing_planes(subjects: Sequence[Summary]) -> Iterator[Plane]:
             for point in found
         ]
         if points:
-            title = f"routing of {shown_name(each)}, {printable(each['dataset'])}, lists of {each['k']}"
+            title = f"routing of {shown_name(each)}, {printable(each.dataset)}, lists of {each.k}"
             yield Plane(title, (("L_F", False), ("NDCG@10", True)), points, joined=True)
 
 
@@ -258,7 +258,7 @@ def _table(plane: Plane) -> Table:
 
 
 def _has_calls(summary: Summary) -> bool:
-    return math.isfinite(_number(summary["cost"]["calls"]))
+    return math.isfinite(_number(summary.cost["calls"]))
 
 
 def _number(value: float | None) -> float:

@@ -29,8 +29,8 @@ def section(subjects: Sequence[Summary]) -> Section | Absent:
 
 def queries(summary: Summary) -> list[Query]:
     """Those of one subject, the least stable first."""
-    subject = printable(f"{summary['reranker']} on {summary['dataset']}, lists of {summary['k']}")
-    return [_query(subject, each) for each in summary["pictures"]["unstable"]]
+    subject = printable(f"{summary.reranker} on {summary.dataset}, lists of {summary.k}")
+    return [_query(subject, each) for each in summary.pictures["unstable"]]
 
 
 def _query(subject: str, found: Any) -> Query:

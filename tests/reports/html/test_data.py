@@ -20,8 +20,10 @@ from pytest_invari.reports.html.exposure import chance_band, expected_deviation,
 from pytest_invari.reports.html.lengths import lengths
 from pytest_invari.reports.html.plane import Point, with_dominators
 from pytest_invari.reports.html.unstable import queries
+from pytest_invari.reports.subjects import Summary
 from pytest_invari.settings import OnFailure
 from pytest_invari.tasks.task import Task, TaskSet
+from tests.reports.summaries import summary
 
 K = 6
 
@@ -109,8 +111,7 @@ def test_a_view_without_a_ranking_is_shown_as_failed() -> None:
     assert found["exposure"]["views"] == 14 * 5 - 1
     [query] = [each for each in found["unstable"] if each["query"] == "q13"]
     assert {candidate["ranks"][0] for candidate in query["candidates"]} == {None}
-    summary = {"reranker": "r", "dataset": "d", "k": K, "pictures": found}
-    [shown] = [each for each in queries(summary) if each.id == "q13"]
+    [shown] = [each for each in queries(summary(k=K, pictures=found)) if each.id == "q13"]
     assert {candidate.cells[0].rank for candidate in shown.candidates} == {"failed"}
 
 
@@ -138,8 +139,7 @@ def test_the_views_that_a_pooled_figure_counts_are_told(on_failure: OnFailure, c
 
 
 def test_candidates_stand_in_the_order_of_their_mean_rank_with_what_they_moved() -> None:
-    summary = {"reranker": "r", "dataset": "d", "k": K, "pictures": material(measure())}
-    shown = queries(summary)[0]
+    shown = queries(summary(k=K, pictures=material(measure())))[0]
     means = [np.mean([int(cell.rank) for cell in each.cells]) for each in shown.candidates]
     assert means == sorted(means)
     for each in shown.candidates:
@@ -208,8 +208,9 @@ def test_what_ignores_positions_is_within_the_bands_of_short_lists_too(k: int) -
     plan = Plan("films", k, None, min(5, math.factorial(k) - 1))
     seen = observe(Steady(), tasks, plan.sample(tasks), show=False)
     counts = material(Measured(SubjectName("steady", "films", k), plan, tasks, seen))["exposure"]
-    summary = subject("steady", k)
-    [found] = exposures([{**summary, "pictures": {"exposure": counts}}])
+    steady = subject("steady", k)
+    steady.pictures = {"exposure": counts}
+    [found] = exposures([steady])
     assert found.level == 1 / k
     low, high = found.wide
     assert low <= min(found.shares[0]) <= max(found.shares[0]) <= high
@@ -224,17 +225,15 @@ def test_the_noise_floor_is_that_of_the_literature_of_the_metric() -> None:
     assert all(map(math.isnan, expected_deviation(1, 3, 200)))
 
 
-def subject(name: str, k: int = 10, dataset: str = "films", **metrics: float) -> dict[str, Any]:
+def subject(name: str, k: int = 10, dataset: str = "films", **metrics: float) -> Summary:
     figures = {
         metric: {"estimate": value, "low": value - 0.1, "high": value + 0.1, "n": 30, "reason": None}
         for metric, value in ({"ppi": 0.3, "ppi_null": 0.2, "gpi": 0.1} | metrics).items()
     }
     counts = {"top": 5, "views": 100, "hits": [50] * k}
-    return {
-        **{"reranker": name, "dataset": dataset, "k": k, "views": 6, "metrics": figures},
-        **{"failures": 0, "rankings": 100},
-        "pictures": {"exposure": counts, "unstable": []},
-    }
+    pictures = {"exposure": counts, "unstable": []}
+    size = {"k": k, "views": 6, "rankings": 100}
+    return summary(reranker=name, dataset=dataset, **size, metrics=figures, pictures=pictures)
 
 
 def test_lines_that_would_not_be_told_apart_go_into_another_picture() -> None:
@@ -246,7 +245,7 @@ def test_lines_that_would_not_be_told_apart_go_into_another_picture() -> None:
 
 def test_a_subject_without_a_valid_view_has_no_line() -> None:
     silent = subject("silent")
-    silent["pictures"]["exposure"]["views"] = 0
+    silent.pictures["exposure"]["views"] = 0
     [found] = exposures([silent, subject("loud")])
     assert found.names == ["loud"]
 

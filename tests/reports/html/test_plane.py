@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from typing import Any
 
 import pytest
 
 from pytest_invari.reports.html.parts import Section
 from pytest_invari.reports.html.plane import Marker, heaps, section
+from pytest_invari.reports.subjects import Summary
+from tests.reports.summaries import summary
 
 
-def subject(name: str, calls: float, ndcg: float, loc: float) -> dict[str, Any]:
+def subject(name: str, calls: float, ndcg: float, loc: float) -> Summary:
     values = {"ndcg@5": ndcg, "loc": loc}
-    return {
-        **{"reranker": name, "dataset": "films", "k": 10, "views": 6, "analyses": {}},
-        **{"failures": 0, "rankings": 60, "cost": {"calls": calls}},
-        "metrics": {metric: {"estimate": value} for metric, value in values.items()},
-    }
+    figures = {metric: {"estimate": value} for metric, value in values.items()}
+    size = {"k": 10, "views": 6, "rankings": 60}
+    return summary(reranker=name, dataset="films", **size, cost={"calls": calls}, metrics=figures)
 
 
-def pictures(*subjects: dict[str, Any]) -> list[ET.Element]:
+def pictures(*subjects: Summary) -> list[ET.Element]:
     found = section(subjects)
     assert isinstance(found, Section)
     return [ET.fromstring(picture.svg) for picture in found.pictures]
