@@ -11,7 +11,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -20,8 +19,8 @@ import pytest
 
 from pytest_invari import hookspecs
 from pytest_invari.metrics import METRICS, Metric
-from pytest_invari.session.options import ALIAS, add_options
-from pytest_invari.settings import Settings
+from pytest_invari.session.options import ALIAS
+from pytest_invari.settings import Option, options
 from pytest_invari.suitefile import keys as suite_keys
 from pytest_invari.suitefile.values import REQUIRED, Several, SuiteKey
 
@@ -79,53 +78,11 @@ def code(value: object) -> str:
 # Options
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option as it was registered: its names, what pytest does with its value, and its ini key's type."""
-
-    switch: str
-    setting: str
-    action: str
-    help: str
-    metavar: str
-    ini: str = ""
-    ini_type: str | None = None
-
-
-class Recorder:
-    """Takes the place of pytest's parser and of its group, and notes what is registered."""
-
-    def __init__(self) -> None:
-        self.options: dict[str, Option] = {}
-
-    def getgroup(self, *_: str) -> Recorder:
-        """As of pytest's parser."""
-        return self
-
-    def addoption(
-        self, switch: str, *, action: str, dest: str, help: str, metavar: str = "", **_: Any
-    ) -> None:
-        """As of pytest's group."""
-        setting = dest.removeprefix("invari_")
-        self.options[dest] = Option(switch, setting, action, help, metavar)
-
-    def addini(self, name: str, *_: str, type: str | None = None, **__: Any) -> None:
-        """As of pytest's parser."""
-        of = self.options[name]
-        self.options[name] = Option(of.switch, of.setting, of.action, of.help, of.metavar, name, type)
-
-
-INI_TYPES = {"bool": ", true or false", "args": ", a list"}
-
-
 def command_line() -> str:
     """The page of the options and of the exit statuses."""
-    recorder = Recorder()
-    add_options(recorder)  # type: ignore[arg-type]
-    options = list(recorder.options.values())
     rows = [
         [code(each.switch), _value(each), _ini(each), _default(each), _sentence(each.help)]
-        for each in options
+        for each in options()
     ]
     exits = [[str(int(status)), meaning] for status, meaning in EXITS.items()]
     return f"""# Command line
@@ -181,18 +138,21 @@ COMMANDS = (
 
 
 def _value(option: Option) -> str:
-    if option.action == "store_true":
+    if option.is_flag:
         return NOTHING
-    return code(option.metavar) + (", may be repeated" if option.action == "append" else "")
+    return code(option.metavar) + (", may be repeated" if option.is_repeatable else "")
 
 
 def _ini(option: Option) -> str:
-    return code(option.ini) + INI_TYPES.get(option.ini_type or "", "") if option.ini else NOTHING
+    if not option.has_ini:
+        return NOTHING
+    return code(option.key) + (
+        ", true or false" if option.is_flag else ", a list" if option.is_repeatable else ""
+    )
 
 
 def _default(option: Option) -> str:
-    value = getattr(Settings(), option.setting)
-    return code(value) if value else NOTHING
+    return code(option.default) if option.default else NOTHING
 
 
 def _sentence(text: str) -> str:

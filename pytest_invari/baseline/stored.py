@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from pytest_invari.tasks.task import TaskSet
 
 
-# The parts of a plan that decide what the values of a metric are.
-_PLAN = ("views", "view_seed", "include_canonical", "labels", "blind_ids", "ties", "on_failure")
-
-
 def require_fit(changes: Iterable[Check], tasks_of: Callable[[Check], TaskSet]) -> None:
     """Refuse stored values of other queries, views or rules, once the subjects have been checked.
 
@@ -143,9 +139,11 @@ def _fit(check: Check, tasks: Mapping[str, Scalar]) -> dict[str, Scalar]:
         "tasks_sha256": tasks["tasks_sha256"],
         "plan.queries": tasks["queries"],
         "plan.k": plan.k,
-        "plan.bank": " ".join(plan.bank),
         **{key: value for metric in check.criterion.metrics for key, value in _function(metric).items()},
-        **{f"plan.{name}": getattr(plan, name) for name in _PLAN},
+        **{
+            f"plan.{name}": " ".join(value) if isinstance(value, tuple) else value
+            for name, value in plan.deciding("orders", "requests", "values").items()
+        },
     }
 
 

@@ -15,6 +15,7 @@ from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
+from pytest_invari.criteria.rules import DecisionRules
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics import Metric, parse_metric
 from pytest_invari.metrics.standing import table_metrics
@@ -37,12 +38,10 @@ _NOBODY = object()
 
 
 @dataclass(frozen=True)
-class Rules:
+class Rules(DecisionRules):
     """When a criterion is decided, as a suite's keys say it; where it is *strict*, undecided fails."""
 
-    min_queries: int
-    max_undefined: float
-    strict: bool
+    strict: bool = False
 
 
 class Study:

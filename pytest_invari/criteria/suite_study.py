@@ -26,7 +26,7 @@ class SuiteStudy(Study):
     def __init__(self, evidence: Evidence) -> None:
         measured = evidence.measured
         # An undecided assertion leaves the criterion undecided, and what that means is said there.
-        rules = Rules(evidence.min_queries, evidence.max_undefined, strict=False)
+        rules = Rules(evidence.min_queries, evidence.max_undefined)
         super().__init__(
             lambda: measured, measured.name.reranker, measured.plan, rules, lambda line, values: None
         )

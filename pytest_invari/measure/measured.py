@@ -340,9 +340,7 @@ class Measured:
 
     def _require_comparable(self, other: Measured) -> None:
         mine, theirs = self.plan, other.plan
-        same_views = (mine.k, mine.views, mine.view_seed, mine.include_canonical, mine.bank) == (
-            theirs.k, theirs.views, theirs.view_seed, theirs.include_canonical, theirs.bank,
-        )  # fmt: skip
+        same_views = (mine.k, mine.deciding("orders")) == (theirs.k, theirs.deciding("orders"))
         if not same_views or set(self.query_ids) != set(other.query_ids):
             raise InvariError(
                 f"{self.name.label} and {other.name.label} were measured on different queries or views "

@@ -114,8 +114,7 @@ class RecordStore:
             "model": self._settings.model,
             "dtype": self._settings.dtype,
             "k": plan.k,
-            "labels": plan.labels,
-            "blind_ids": plan.blind_ids,
+            **plan.deciding("requests"),
         }
 
     def _manifest(self, subject: Subject) -> Manifest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_invari.observation.plan import Plan, SubjectName, dataset_label, id_text
 from pytest_invari.redaction import without_secrets
@@ -42,12 +42,9 @@ class Subject:
         How failures and ties count, how intervals are made and which views are compared with which changes
         nothing about it.
         """
-        plan = replace(self.plan, on_failure="strict", ties="broken", interval="bca", probe=(), target=())
-        return Subject(self.reranker, plan)
+        return Subject(self.reranker, self.plan.only("orders", "requests", "repeats"))
 
     @property
     def shown_lists(self) -> Subject:
         """The same for all subjects whose reranker is shown the same lists, in whatever orders."""
-        plan = self.plan
-        lists = Plan(plan.dataset, plan.k, plan.queries, labels=plan.labels, blind_ids=plan.blind_ids)
-        return Subject(self.reranker, lists)
+        return Subject(self.reranker, self.plan.only("requests"))

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_invari.observation.view_settings import (
+    CountingRules,
+    Decides,
+    ViewSettings,
+    names_deciding,
+)
 from pytest_invari.observation.views import (
     CANONICAL,
     View,
@@ -17,60 +23,31 @@ from pytest_invari.observation.views import (
     require_orders,
     sample_views,
 )
-from pytest_invari.settings import IntervalMethod, OnFailure, Ties
 
 if TYPE_CHECKING:
-    from pytest_invari.protocol import LabelBinding
     from pytest_invari.tasks.task import TaskSet
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is shown to a reranker, and how its failures and ties count.
+class Lists:
+    """Which lists are shown: *k* candidates of the first *queries* tasks, or of all, in a data set.
 
-    Args:
-        dataset: a data set's name, or the path of a task file.
-        k: candidates in each list.
-        queries: the first this many tasks, or all of them.
-        views: orders in which each list is shown; those of the bank where there is one.
-        view_seed: another seed draws other orders.
-        include_canonical: the data set's own order is the first view; otherwise it is never shown.
-        on_failure: what becomes of a view without a valid ranking. ``strict``: its query has no value.
-            ``drop``: the query is measured on its other views, of which two must be left. ``random``:
-            a seeded random order stands in, never the input order, which would look like position bias.
-        ties: ``broken``: equal scores are in the order that the ranking gave them, which a hash of the
-            ids decides, so that a reranker that scores all alike is consistent. ``half``: between equal
-            scores there is no preference, half a win for each.
-        interval: ``bca``: bias-corrected, accelerated, widened for few queries and guarded against rare
-            events. ``percentile``: the plain quantiles, with the seeds of P2.
-        labels: how the labels that a reranker shows are bound, unless its own options say so.
-        blind_ids: whether candidates get fresh opaque ids in each view, if the reranker can do without.
-        repeats: of how many queries the first view is asked again.
-        bank: the names of the views in their order, in place of ``views`` drawn by ``view_seed``:
-            ``canonical`` or a seed, as in ``("canonical", "13", "17")``.
-        probe: the views of the bank from which an instability is estimated (P2).
-        target: the views of the bank that it is compared with (P2).
-
-    Raises:
-        ValueError: the bank has a name twice or one that is none, ``views`` is not its number of views, or a
-            role names a view that is not in it.
+    ``dataset`` is its name, or the path of a task file.
     """
 
     dataset: str
     k: int
     queries: int | None
-    views: int = 0
-    view_seed: int = 0
-    include_canonical: bool = False
-    on_failure: OnFailure = "strict"
-    ties: Ties = "broken"
-    interval: IntervalMethod = "bca"
-    labels: LabelBinding = "item"
-    blind_ids: bool = False
-    repeats: int = 0
-    bank: tuple[str, ...] = ()
-    probe: tuple[str, ...] = ()
-    target: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan(CountingRules, ViewSettings, Lists):
+    """What is shown to a reranker, and how its failures and ties count.
+
+    Raises:
+        ValueError: the bank has a name twice or one that is none, ``views`` is not its number of views, or a
+            role names a view that is not in it.
+    """
 
     def __post_init__(self) -> None:
         if self.bank:
@@ -92,6 +69,14 @@ class Plan:
     def target_places(self) -> tuple[int, ...]:
         """Where the target's views stand in the bank, counted from 0."""
         return tuple(map(self.bank.index, self.target))
+
+    def deciding(self, *what: Decides) -> dict[str, Any]:
+        """The settings of it that decide one of these things."""
+        return {name: getattr(self, name) for name in names_deciding(Plan, *what)}
+
+    def only(self, *what: Decides) -> Plan:
+        """The same for all plans of these lists that have the same settings deciding one of these things."""
+        return Plan(self.dataset, self.k, self.queries, **self.deciding(*what))
 
     @property
     def table(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.cache import why_unwritable
 from pytest_invari.errors import InvariError
+from pytest_invari.observation.view_settings import ViewSettings, names_deciding
 from pytest_invari.records.manifest import Manifest, Scalar, differences
 from pytest_invari.records.record import MANIFEST, Record
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # What a manifest says of the tasks; unknown to a replay that cannot load the data set.
 TASK_KEYS = ("tasks_sha256", "queries")
 # What a manifest cannot say of rankings that were made elsewhere.
-RUN_KEYS = ("model", "dtype", "labels", "blind_ids")
+RUN_KEYS = ("model", "dtype", *names_deciding(ViewSettings, "requests"))
 
 
 class RecordFolder:

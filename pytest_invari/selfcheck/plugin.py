@@ -6,7 +6,7 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
@@ -14,15 +14,16 @@ import pytest
 
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.observation.plan import Plan
 from pytest_invari.reports.json_report import REPORT_BEGINS, SELFCHECK_FORMAT, report_text
 from pytest_invari.reports.models import SelfcheckModel
 from pytest_invari.selfcheck.items import Promise, PromiseItem, SelfcheckNode
 from pytest_invari.selfcheck.report import PromiseOutcome, write_section
 from pytest_invari.session.hooks import named_kinds
 from pytest_invari.session.options import read_settings
+from pytest_invari.session.selection import replace_default_paths
 from pytest_invari.session.writing import write_at_the_end
 from pytest_invari.settings import Settings
+from pytest_invari.suitefile.plans import plans_of
 from pytest_invari.suitefile.reader import find_suite, packaged_suites
 from pytest_invari.suitefile.suite import Suite
 
@@ -45,10 +46,7 @@ def start(config: pytest.Config) -> None:
         write_at_the_end(config, "--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS)
     except InvariError as error:
         raise pytest.UsageError(str(error)) from None
-    # The self-check replaces the default test paths; paths the user gave are run as well.
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = []
-        config.args_source = pytest.Config.ArgsSource.ARGS
+    replace_default_paths(config)
     config.pluginmanager.register(plugin, NAME)
 
 
@@ -62,17 +60,12 @@ def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
 
     for suite in suites:
         profile = suite.profile(settings.profile)
-        for k in settings.k or profile.k:
-            queries = settings.queries or profile.queries or MOST_QUERIES
-            plan = Plan(
-                dataset="simulated",
-                k=k,
-                queries=min(queries, MOST_QUERIES),
-                views=settings.views or profile.views,
-                view_seed=profile.view_seed if settings.seed is None else settings.seed,
-                include_canonical=profile.include_canonical,
-                ties=suite.ties,
-            )
+        if settings.views is not None or settings.seed is not None:
+            # Other orders than a bank's are simulated as well.
+            profile = replace(profile, bank=(), probe=(), target=())
+        queries = settings.queries or profile.queries or MOST_QUERIES
+        simulated = replace(settings, dataset=("simulated",), queries=min(queries, MOST_QUERIES))
+        for plan in plans_of(suite, profile, simulated):
             for reranker in SIMULATED:
                 for criterion in suite.criteria:
                     if not isinstance(criterion, MetricCriterion):
@@ -81,10 +74,10 @@ def promises(suites: list[Suite], settings: Settings) -> Iterator[Promise]:
                         profile.name, plan.views
                     ):
                         continue
-                    if criterion.metric.k is not None and criterion.metric.k > k:
+                    if criterion.metric.k is not None and criterion.metric.k > plan.k:
                         raise InvariError(
                             f"{criterion.place}: criterion {criterion.name!r} looks at the top "
-                            f"{criterion.metric.k}, but the lists have {k} candidates"
+                            f"{criterion.metric.k}, but the lists have {plan.k} candidates"
                         )
                     yield Promise(suite, criterion, reranker, plan)
 

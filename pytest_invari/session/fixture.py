@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -17,20 +17,17 @@ from pytest_invari.errors import InvariError
 from pytest_invari.measure.runner import Runner
 from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
+from pytest_invari.observation.view_settings import settings_of
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.protocol.usercode import shortened
 from pytest_invari.session.hooks import use_own_metrics
 from pytest_invari.session.options import read_settings
-from pytest_invari.session.selection import model_settings, named_rerankers
+from pytest_invari.session.selection import named_rerankers
 from pytest_invari.session.unused_options import STUDIES_ARE_USED
 from pytest_invari.settings import OnFailure, Settings, Ties
-from pytest_invari.suitefile.keys import SUITE
 from pytest_invari.testing.inputs import GivenRegistry, Tasks, load_given, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.text import harmless
-
-# A suite's own defaults.
-_DEFAULTS: dict[str, Any] = {key.name: key.default for key in SUITE}
 
 
 class Studies:
@@ -38,7 +35,7 @@ class Studies:
 
     def __init__(self, registry: GivenRegistry, settings: Settings, notes: StudyNotes) -> None:
         self._registry, self._settings, self._notes = registry, settings, notes
-        self._model = model_settings(settings)
+        self._model = settings.language_model
         self._shared: dict[object, object] = {}
         self._runners: dict[Path | None, Runner] = {}
         self._start = Path.cwd()
@@ -89,37 +86,24 @@ class Studies:
         """
         __tracebackhide__ = True
         with WithoutInternals():
-            for name, value, least in (
-                ("views", views, 2),
-                ("k", k, 1),
-                ("queries", queries, 1),
-                ("seed", seed, 0),
-                ("min_queries", min_queries, 1),
-            ):
-                require_whole(name, value, least)
-            for name, choice, choices in (
-                ("on_failure", on_failure, get_args(OnFailure)),
-                ("ties", ties, get_args(Ties)),
-                ("labels", labels, get_args(LabelBinding)),
-            ):
-                if choice not in choices:
-                    raise InvariError(f"{name} must be one of {', '.join(choices)}, not {shortened(choice)}")
-            if max_undefined is not None and not 0 <= max_undefined < 1:
-                raise InvariError(f"max_undefined must be from 0 to below 1, not {shortened(max_undefined)}")
+            require_whole("k", k, 1)
+            require_whole("queries", queries, 1)
+            chosen: dict[str, Any] = {
+                "views": views,
+                "view_seed": seed,
+                "include_canonical": include_canonical,
+                "on_failure": on_failure,
+                "ties": ties,
+                "labels": labels,
+                "blind_ids": blind_ids,
+            }
+            named = {"min_queries": min_queries, "max_undefined": max_undefined}
+            decided: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+            _require_possible(chosen, Plan)
+            _require_possible(decided, Rules)
             spec = self._registry.spec(reranker)
             dataset, length = self._registry.dataset(tasks, k)
-            plan = Plan(
-                dataset=dataset,
-                k=length,
-                queries=queries,
-                views=views,
-                view_seed=seed,
-                include_canonical=include_canonical,
-                on_failure=on_failure,
-                ties=ties,
-                labels=labels,
-                blind_ids=blind_ids,
-            )
+            plan = Plan(dataset, length, queries, **chosen)
             folder = self._folder(records)
             runner = self._runner(folder)
             subject = Subject(spec, plan)
@@ -128,11 +112,7 @@ class Studies:
             runner.check(subject)
             if folder is not None and self._settings.replay:
                 self._registry.require_same(reranker, runner.fingerprint(subject), folder)
-        rules = Rules(
-            _DEFAULTS["min_queries"] if min_queries is None else min_queries,
-            _DEFAULTS["max_undefined"] if max_undefined is None else max_undefined,
-            self._settings.strict if strict is None else strict,
-        )
+        rules = Rules(**decided, strict=self._settings.strict if strict is None else strict)
         measure = partial(runner.measure, subject)
         made = Study(measure, subject.shown_reranker, plan, rules, self._notes.add)
         self._notes.add_study(made)
@@ -260,6 +240,20 @@ def make_studies(config: pytest.Config) -> Studies:
     notes = StudyNotes()
     config.pluginmanager.register(notes, STUDIES_ARE_USED)
     return Studies(registry, settings, notes)
+
+
+def _require_possible(values: Mapping[str, Any], declared: type) -> None:
+    """Refuse a value that its setting, as it is *declared*, does not take."""
+    for name, value in values.items():
+        setting = settings_of(declared)[name]
+        shown = "seed" if name == "view_seed" else name
+        if setting.choices and value not in setting.choices:
+            raise InvariError(f"{shown} must be one of {', '.join(setting.choices)}, not {shortened(value)}")
+        if setting.type is int:
+            require_whole(shown, value, setting.least)
+        if setting.type is float and not setting.least <= value < setting.below:
+            limits = f"from {setting.least:g} to below {setting.below:g}"
+            raise InvariError(f"{shown} must be {limits}, not {shortened(value)}")
 
 
 def _warn_of_unused(study: Study, item: pytest.Item) -> None:

@@ -21,7 +21,7 @@ from pytest_invari.registry.registry import Registry
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_async_hooks, refuse_misspelt_hooks
 from pytest_invari.session.options import reranker_switch
-from pytest_invari.settings import ModelSettings, Settings
+from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import Expansion
 from pytest_invari.suitefile.expansion import expand, select, specs_in_ids
 from pytest_invari.suitefile.reader import find_suite, packaged_suites
@@ -136,23 +136,11 @@ def make_runner(settings: Settings, registry: Registry) -> Runner:
         raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
     return Runner(
         registry,
-        model_settings(settings),
+        settings.language_model,
         records=settings.records,
         replay=settings.replay,
         retry_failed=settings.retry_failed,
         audits=not settings.no_audit,
-    )
-
-
-def model_settings(settings: Settings) -> ModelSettings:
-    """What the user chose for the language model."""
-    return ModelSettings(
-        model=settings.model,
-        device=settings.device,
-        dtype=settings.dtype,
-        batch_tokens=settings.batch_tokens,
-        trust_remote_code=settings.trust_remote_code,
-        calibrate=settings.calibrate,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_invari.session.options import runs_nothing, typed_options
+from pytest_invari.settings import ModelSettings, options
 
 STUDIES_ARE_USED = "invari-notes"
 """The name of the plugin that a run has once a test uses the fixture ``invari``."""
@@ -21,12 +22,7 @@ _STUDIES = {
     "records",
     "replay",
     "retry-failed",
-    "model",
-    "device",
-    "dtype",
-    "batch-tokens",
-    "trust-remote-code",
-    "calibrate",
+    *(option.name for option in options(ModelSettings)),
 }
 _SELFCHECK = {"selfcheck", "simulations", "suite", "profile", "k", "views", "queries", "seed", "json"}
 

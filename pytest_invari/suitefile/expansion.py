@@ -13,11 +13,12 @@ from pytest_invari.criteria.criterion import BASELINE, Criterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.subject import Subject
-from pytest_invari.observation.plan import Plan, dataset_label
+from pytest_invari.observation.plan import dataset_label
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
-from pytest_invari.suitefile.suite import Profile, Suite
+from pytest_invari.suitefile.plans import plans_of
+from pytest_invari.suitefile.suite import Suite
 
 if TYPE_CHECKING:
     pass
@@ -42,7 +43,7 @@ def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings:
         )
     for suite in _distinct(suites):
         profile = suite.profile(settings.profile)
-        plans = _plans(suite, profile, settings)
+        plans = plans_of(suite, profile, settings)
         for plan in plans:
             _require_long_enough(plan.k, suite)
         for reranker in rerankers:
@@ -123,46 +124,6 @@ def _distinct(suites: Sequence[Suite]) -> list[Suite]:
         if other.path.resolve() != suite.path.resolve():
             raise InvariError(f"{other.path} and {suite.path} are both named {suite.name!r}; rename one")
     return list(found.values())
-
-
-def _plans(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
-    if profile.bank:
-        _require_whole_bank(suite, profile, settings)
-    return [
-        Plan(
-            dataset=dataset,
-            k=k,
-            queries=profile.queries if settings.queries is None else settings.queries,
-            views=profile.views if settings.views is None else settings.views,
-            view_seed=profile.view_seed if settings.seed is None else settings.seed,
-            include_canonical=profile.include_canonical,
-            on_failure=suite.on_failure,
-            ties=suite.ties,
-            interval=suite.interval,
-            labels=profile.labels,
-            blind_ids=profile.blind_ids,
-            repeats=profile.repeats,
-            bank=profile.bank,
-            probe=profile.probe,
-            target=profile.target,
-        )
-        for dataset in settings.dataset or profile.datasets
-        for k in settings.k or profile.k
-    ]
-
-
-def _require_whole_bank(suite: Suite, profile: Profile, settings: Settings) -> None:
-    """Refuse a number of views, or another seed, for a profile that names its views."""
-    bank = f"profile {profile.name!r} ({suite.place('profile', profile.name, 'bank')}) names its views"
-    if settings.views is not None:
-        raise InvariError(
-            f"--invari-views={settings.views}: {bank}, and a number does not say which of these "
-            f"{len(profile.bank)} are meant; change the bank instead"
-        )
-    if settings.seed is not None:
-        raise InvariError(
-            f"--invari-seed={settings.seed}: {bank} by seeds of their own; change the bank instead"
-        )
 
 
 def _require_long_enough(k: int, suite: Suite) -> None:

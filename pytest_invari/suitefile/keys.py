@@ -1,24 +1,31 @@
 """The keys of a suite file: each with its kind of value, its meaning and its default.
 
-A key that is added here is read, described in errors and known to editors at once. One that is to have an
-effect is also a field, of the same name, of :class:`pytest_invari.suitefile.suite.Suite`, ``Profile`` or
-:class:`pytest_invari.criteria.criterion.Criterion`.
+A key that is added here is read, described in errors and known to editors at once. Those that are settings of
+views and rules are declared as such (:mod:`pytest_invari.observation.view_settings`). Any other that is to
+have an effect is also a field, of the same name, of :class:`pytest_invari.suitefile.suite.Suite`, ``Profile``
+or :class:`pytest_invari.criteria.criterion.Criterion`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 from pytest_invari.criteria.criterion import BASELINE, Comparison
+from pytest_invari.criteria.rules import DecisionRules
 from pytest_invari.criteria.witness import MAX_CALLS
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import METRICS, Metric, parse_metric
 from pytest_invari.metrics.catalog import Analysis
 from pytest_invari.metrics.custom import OWN_NAME
+from pytest_invari.observation.view_settings import (
+    CountingRules,
+    Setting,
+    ViewSettings,
+    names_deciding,
+    settings_of,
+)
 from pytest_invari.observation.views import CANONICAL
-from pytest_invari.protocol import LabelBinding
-from pytest_invari.settings import IntervalMethod, OnFailure, Ties
 from pytest_invari.suitefile.values import (
     BoundValue,
     Choice,
@@ -29,6 +36,7 @@ from pytest_invari.suitefile.values import (
     Several,
     SuiteKey,
     Text,
+    ValueKind,
     Whole,
     shown,
 )
@@ -126,6 +134,27 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
 }
 """The parts of a suite file, each with its form in TOML and its meaning."""
 
+
+def _keys_of(declared: type) -> dict[str, SuiteKey]:
+    """The keys that a dataclass declares as settings, by name."""
+    return {
+        name: SuiteKey(name, _kind_of(each), each.meaning, each.default)
+        for name, each in settings_of(declared).items()
+    }
+
+
+def _kind_of(declared: Setting) -> ValueKind:
+    if declared.choices:
+        return Choice(declared.choices)
+    if declared.type is bool:
+        return Flag()
+    if declared.type is int:
+        return Whole(declared.least)
+    if declared.type is float:
+        return Number(declared.least, declared.below)
+    return ViewWords(declared.alone)
+
+
 SUITE = (
     SuiteKey("name", NAME, "what the suite is called in test ids"),
     SuiteKey("title", Text(), "what the suite is about, for people", ""),
@@ -133,29 +162,8 @@ SUITE = (
     SuiteKey(
         "profile", NAME, "the profile that is used unless another is asked for; the first without it", ""
     ),
-    SuiteKey("min_queries", Whole(), "the least number of queries that decides a criterion", 30),
-    SuiteKey(
-        "max_undefined", Number(0, 1), "the largest share of queries without a value, from 0 to below 1", 0.05
-    ),
-    SuiteKey(
-        "on_failure",
-        Choice(get_args(OnFailure)),
-        "a view without a valid ranking: strict fails the criteria, drop leaves the view out, random puts a "
-        "seeded random order in its place",
-        "strict",
-    ),
-    SuiteKey(
-        "ties",
-        Choice(get_args(Ties)),
-        "equal scores: broken by a hash of the ids, or half a win for each",
-        "broken",
-    ),
-    SuiteKey(
-        "interval",
-        Choice(get_args(IntervalMethod)),
-        "how 95% intervals are made: bca, guarded against rare events, or the plain percentiles",
-        "bca",
-    ),
+    *_keys_of(DecisionRules).values(),
+    *_keys_of(CountingRules).values(),
     SuiteKey(
         "analyses",
         Several(Choice(get_args(Analysis))),
@@ -167,50 +175,17 @@ SUITE = (
     ),
 )
 
+_VIEWS = _keys_of(ViewSettings)
+
 PROFILE = (
     SuiteKey(
         "datasets", Several(Text()), "names of data sets, or paths of task files, also beside the suite"
     ),
     SuiteKey("k", Several(Whole(2)), "candidates in each list; each length is measured by itself"),
-    SuiteKey("views", Whole(2), "orders in which each list is shown; or give a bank, which names them", None),
+    replace(_VIEWS.pop("views"), default=None),
     SuiteKey("queries", Whole(), "the first so many queries; all of the data set's without it", None),
     SuiteKey("title", Text(), "what the profile is for, for people", ""),
-    SuiteKey("view_seed", Whole(0), "another seed draws other orders", 0),
-    SuiteKey("include_canonical", Flag(), "the data set's own order is the first view", False),
-    SuiteKey(
-        "labels",
-        Choice(get_args(LabelBinding)),
-        "how the labels that a reranker shows are bound, unless its options say so: to the item, to the "
-        "position, or redrawn for each view",
-        "item",
-    ),
-    SuiteKey(
-        "blind_ids", Flag(), "candidates get fresh opaque ids in each view; controls keep theirs", False
-    ),
-    SuiteKey(
-        "repeats",
-        Whole(0),
-        "of so many queries one view is asked again, alone and in a batch, to tell noise from order",
-        0,
-    ),
-    SuiteKey(
-        "bank",
-        ViewWords("a single order shows no instability"),
-        'the views by name, in place of their number: "canonical", the data set\'s own order, and seeds',
-        (),
-    ),
-    SuiteKey(
-        "probe",
-        ViewWords("its variance is 0 for every query, so that its correlation with anything is undefined"),
-        "the views of the bank from which instability is estimated",
-        (),
-    ),
-    SuiteKey(
-        "target",
-        ViewWords("a single order has no instability that a probe could predict"),
-        "the views of the bank whose instability the probe is to predict",
-        (),
-    ),
+    *_VIEWS.values(),
     SuiteKey(
         "allow_overlap",
         Flag(),
@@ -227,9 +202,7 @@ PROFILE_NEEDS: Mapping[str, tuple[str, ...]] = {
 """Keys of a profile that say nothing without others."""
 
 PROFILE_EXCLUDES: Mapping[str, str] = {
-    "views": "bank",
-    "view_seed": "bank",
-    "include_canonical": "bank",
+    name: "bank" for name in names_deciding(ViewSettings, "orders") if name != "bank"
 }
 """Keys of a profile that another, which names its views, leaves nothing to say."""
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_invari.criteria.assertion import NO_KINDS, CustomKinds
 from pytest_invari.criteria.criterion import Criterion
@@ -26,9 +26,6 @@ from pytest_invari.suitefile.keys import (
 )
 from pytest_invari.suitefile.suite import Profile, Suite
 from pytest_invari.suitefile.values import shown
-
-if TYPE_CHECKING:
-    pass
 
 
 def packaged_suites() -> dict[str, Path]:

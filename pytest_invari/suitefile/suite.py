@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.criterion import Criterion, Place
+from pytest_invari.criteria.rules import DecisionRules
 from pytest_invari.errors import unknown_name
+from pytest_invari.observation.view_settings import CountingRules, ViewSettings
 from pytest_invari.suitefile.document import Document
 
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.catalog import Analysis
-    from pytest_invari.protocol import LabelBinding
-    from pytest_invari.settings import IntervalMethod, OnFailure, Ties
 
 
 SUFFIX = ".invari.toml"
 """The end of a file name that marks a user's own suite on the command line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+@dataclass(frozen=True, kw_only=True)
+class Profile(ViewSettings):
     """How much a suite measures; the fields but the name are the keys ``PROFILE`` of ``suitefile.keys``.
 
     ``views`` is their number also where a bank names them.
@@ -32,27 +32,16 @@ class Profile:
     name: str
     datasets: tuple[str, ...]
     k: tuple[int, ...]
-    views: int
     queries: int | None
     title: str
-    view_seed: int
-    include_canonical: bool
-    labels: LabelBinding
-    blind_ids: bool
-    repeats: int
-    bank: tuple[str, ...]
-    probe: tuple[str, ...]
-    target: tuple[str, ...]
     allow_overlap: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+@dataclass(frozen=True, kw_only=True)
+class Suite(CountingRules, DecisionRules):
     """A suite as read; what its keys mean stands in ``suitefile.keys``.
 
-    ``default_profile`` is used unless another is asked for. ``on_failure``, ``ties`` and ``interval`` are
-    those of :class:`pytest_invari.observation.plan.Plan`; under ``strict`` a single failed ranking fails
-    every criterion of its subject.
+    ``default_profile`` is used unless another is asked for.
     """
 
     name: str
@@ -63,11 +52,6 @@ class Suite:
     default_profile: str
     criteria: tuple[Criterion, ...]
     baseline: str
-    min_queries: int
-    max_undefined: float
-    on_failure: OnFailure
-    ties: Ties
-    interval: IntervalMethod
     analyses: tuple[Analysis, ...]
     report: tuple[Metric, ...]
     document: Document = field(repr=False, compare=False)

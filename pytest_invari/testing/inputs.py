@@ -57,7 +57,7 @@ def require_whole(name: str, value: object, least: int) -> None:
     Raises:
         InvariError: it is not.
     """
-    if value is None and name in ("k", "queries", "min_queries"):
+    if value is None and name in ("k", "queries"):
         return
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
         raise InvariError(f"{name} must be a whole number of at least {least}, not {shortened(value)}")
