@@ -117,8 +117,10 @@ def named_kinds(config: pytest.Config) -> dict[str, AssertionFunction]:
     Raises:
         InvariError: as :func:`named_by_hook`, or a kind is not sound.
     """
-    # Here, because an ordinary run asks for metrics alone.
-    from pytest_invari.criteria.assertion import HOOK, checked_kinds
+    named = named_by_hook(config, "pytest_invari_criteria", "functions")
+    if not named:
+        return {}
+    from pytest_invari.criteria.assertion import checked_kinds
     from pytest_invari.suitefile.keys import CRITERION_KINDS
 
-    return checked_kinds(named_by_hook(config, HOOK, "functions"), CRITERION_KINDS)
+    return checked_kinds(named, CRITERION_KINDS)

@@ -9,7 +9,7 @@ import copy
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,9 +18,7 @@ from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol.usercode import user_code
 from pytest_invari.reports.change_results import ChangeBook
 from pytest_invari.reports.github import tell_github
-from pytest_invari.reports.html.page import PAGE_BEGINS, Page, page_text, require_packages
-from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
-from pytest_invari.reports.markdown import MARKDOWN_BEGINS, Run, command_of, markdown_text
+from pytest_invari.reports.markdown import Run, command_of
 from pytest_invari.reports.run import ResultBook, why_nothing
 from pytest_invari.session.change_items import ChangeItem
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
@@ -41,6 +39,10 @@ from pytest_invari.session.writing import write_at_the_end
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import Expansion
 from pytest_invari.text import harmless, printable
+
+if TYPE_CHECKING:
+    from pytest_invari.reports.html.page import Page
+
 
 NAME = "invari-suite"
 
@@ -75,17 +77,13 @@ def start(config: pytest.Config) -> bool:
         expansion = replace(expansion, left_out=(*expansion.left_out, *gate.forgotten(expansion.items)))
         if not hasattr(config, "workerinput"):
             if settings.html is not None:
+                from pytest_invari.reports.html.page import require_packages
+
                 require_packages()
             judging.check()
             gate.check(expansion.changes)
         plugin = SuitePlugin(config, settings, expansion, judging, gate)
-        reports = (
-            ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
-            ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
-            ("--invari-html", settings.html, plugin.page, page_text, PAGE_BEGINS),
-        )
-        for report in reports:
-            write_at_the_end(config, *report)
+        plugin.write_reports_at_the_end()
         tell_github(config, plugin.run)
         plugin.save_at_the_end()
     except InvariError as error:
@@ -232,6 +230,28 @@ class SuitePlugin:
         if self._interruption:
             print(harmless(self._interruption), file=sys.stderr)
 
+    def write_reports_at_the_end(self) -> None:
+        """Have each report written whose path is chosen.
+
+        Raises:
+            InvariError: it cannot be written there.
+        """
+        config, settings = self._config, self._settings
+        if settings.json is not None:
+            from pytest_invari.reports.json_report import REPORT_BEGINS, report_text
+
+            write_at_the_end(config, "--invari-json", settings.json, self.report, report_text, REPORT_BEGINS)
+        if settings.markdown is not None:
+            from pytest_invari.reports.markdown import MARKDOWN_BEGINS, markdown_text
+
+            write_at_the_end(
+                config, "--invari-markdown", settings.markdown, self.run, markdown_text, MARKDOWN_BEGINS
+            )
+        if settings.html is not None:
+            from pytest_invari.reports.html.page import PAGE_BEGINS, page_text
+
+            write_at_the_end(config, "--invari-html", settings.html, self.page, page_text, PAGE_BEGINS)
+
     def run(self) -> Run:
         """What a report tells, as far as the run has come."""
         return Run(
@@ -249,6 +269,8 @@ class SuitePlugin:
         Raises:
             InvariError: a hook that may change it raises.
         """
+        from pytest_invari.reports.json_report import make_report
+
         report = make_report(
             self._book.results,
             self._changes.report(),
@@ -263,6 +285,8 @@ class SuitePlugin:
 
     def page(self) -> Page:
         """What the page of ``--invari-html`` shows."""
+        from pytest_invari.reports.html.page import Page
+
         return Page(
             self._book,
             self._changes,

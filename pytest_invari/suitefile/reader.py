@@ -9,7 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.assertion import NO_KINDS, CustomKinds
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.suitefile.analysis_rules import require_analysable
@@ -28,7 +27,10 @@ from pytest_invari.suitefile.suite import Profile, Suite
 from pytest_invari.suitefile.values import shown
 
 if TYPE_CHECKING:
-    pass
+    from pytest_invari.criteria.assertion import CustomKinds
+
+
+_NO_KINDS: CustomKinds = {}
 
 
 def packaged_suites() -> dict[str, Path]:
@@ -37,7 +39,7 @@ def packaged_suites() -> dict[str, Path]:
     return {path.name.removesuffix(".toml"): path for path in sorted(folder.glob("*.toml"))}
 
 
-def find_suite(name: str, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+def find_suite(name: str, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
     """Read the packaged suite called *name*, or the suite in the file *name*, as :func:`read_suite` does.
 
     Raises:
@@ -55,7 +57,7 @@ def find_suite(name: str, own_kinds: CustomKinds = NO_KINDS) -> Suite:
     raise unknown_name("suite", name, packaged)
 
 
-def read_suite(path: Path, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+def read_suite(path: Path, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
     """Read and check a suite file; *own_kinds* are those of criteria that hooks name.
 
     Raises:
