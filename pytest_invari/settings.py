@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -64,3 +64,8 @@ class Settings:
     margin: float | None = None
     selfcheck: bool = False
     simulations: int = 200
+
+    @property
+    def model_settings(self) -> ModelSettings:
+        """What the user chose for the language model."""
+        return ModelSettings(**{each.name: getattr(self, each.name) for each in fields(ModelSettings)})

@@ -19,13 +19,12 @@ from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.protocol.usercode import shortened
-from pytest_invari.session.hooks import use_own_metrics
+from pytest_invari.session.hooks import named_rerankers, use_own_metrics
 from pytest_invari.session.options import read_settings
-from pytest_invari.session.selection import model_settings, named_rerankers
 from pytest_invari.session.unused_options import STUDIES_ARE_USED
 from pytest_invari.settings import OnFailure, Settings, Ties
 from pytest_invari.suitefile.keys import SUITE
-from pytest_invari.testing.inputs import GivenRegistry, Tasks, load_given, require_whole
+from pytest_invari.testing.inputs import ObjectRegistry, Tasks, find_tasks, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.text import harmless
 
@@ -36,9 +35,9 @@ _DEFAULTS: dict[str, Any] = {key.name: key.default for key in SUITE}
 class Studies:
     """Builds studies. What they measure is kept for the session: the same arguments are measured once."""
 
-    def __init__(self, registry: GivenRegistry, settings: Settings, notes: StudyNotes) -> None:
+    def __init__(self, registry: ObjectRegistry, settings: Settings, notes: StudyNotes) -> None:
         self._registry, self._settings, self._notes = registry, settings, notes
-        self._model = model_settings(settings)
+        self._model = settings.model_settings
         self._shared: dict[object, object] = {}
         self._runners: dict[Path | None, Runner] = {}
         self._start = Path.cwd()
@@ -164,7 +163,7 @@ class Studies:
                     "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; "
                     "deselect it"
                 )
-            lists = load_given(self._registry, tasks, k, queries)
+            lists = find_tasks(self._registry, tasks, k, queries)
         call = "invari.assert_permutation_invariant"
         surroundings = Surroundings(self._registry, self._model, self._shared, call)
         assert_invariant(reranker, lists, views, orders, max_calls, surroundings)
@@ -256,7 +255,7 @@ def make_studies(config: pytest.Config) -> Studies:
             use_own_metrics(config)
         except pytest.UsageError as error:
             raise InvariError(str(error)) from None
-        registry = GivenRegistry(config.rootpath, named_rerankers(config))
+        registry = ObjectRegistry(config.rootpath, named_rerankers(config))
     notes = StudyNotes()
     config.pluginmanager.register(notes, STUDIES_ARE_USED)
     return Studies(registry, settings, notes)

@@ -16,23 +16,18 @@ import pytest
 from pytest_invari.baseline.stored import StoredBaseline
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol.usercode import user_code
+from pytest_invari.registry.registry import Registry
 from pytest_invari.reports.change_results import ChangeBook
 from pytest_invari.reports.github import tell_github
 from pytest_invari.reports.markdown import Run, command_of
 from pytest_invari.reports.run import ResultBook, why_nothing
 from pytest_invari.session.change_items import ChangeItem
+from pytest_invari.session.hooks import named_rerankers
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.judging import Judging
 from pytest_invari.session.options import read_settings
 from pytest_invari.session.saving import save_at_the_end
-from pytest_invari.session.selection import (
-    asked_for,
-    deselect_by_path,
-    expansion_of,
-    make_registry,
-    make_runner,
-    replace_default_paths,
-)
+from pytest_invari.session.selection import expansion_of, make_runner, take_suites
 from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
 from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.session.writing import write_at_the_end
@@ -58,12 +53,10 @@ def start(config: pytest.Config) -> bool:
     """
     try:
         settings = read_settings(config)
-        suites, ids = asked_for(config, settings)
+        suites, ids = take_suites(config, settings)
         if not suites:
             return False
-        replace_default_paths(config)
-        deselect_by_path(config, suites)
-        registry = make_registry(config)
+        registry = Registry(config.rootpath, named_rerankers(config))
         expansion = expansion_of(config, suites, ids, settings, registry)
         judging = Judging(
             make_runner(settings, registry),
