@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.suitefile.analysis_rules import require_analysable
 from pytest_invari.suitefile.criterion_reader import read_criterion
 from pytest_invari.suitefile.document import Document, TomlTable, header
 from pytest_invari.suitefile.keys import (
@@ -84,7 +83,10 @@ def read_suite(path: Path, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
         **values,
     )
     _require_reportable(suite)
-    require_analysable(suite)
+    if suite.analyses or any(metric.analysis for each in suite.criteria for metric in each.metrics):
+        from pytest_invari.suitefile.analysis_rules import require_analysable
+
+        require_analysable(suite)
     return suite
 
 
