@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.criteria.suite_study import SuiteStudy
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol.usercode import is_verdict, refuse_async, shortened, unawaited, user_code
 from pytest_invari.registry.parameters import bind_options
@@ -19,6 +18,7 @@ from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
+    from pytest_invari.criteria.suite_study import SuiteStudy
     from pytest_invari.registry.parameters import OptionValue
 
 
@@ -29,8 +29,6 @@ AssertionFunction = Callable[..., object]
 
 CustomKinds = Mapping[str, AssertionFunction]
 """The kinds that hooks name."""
-
-NO_KINDS: CustomKinds = {}
 
 # As the names of rerankers that hooks give.
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -64,6 +62,8 @@ class CustomCriterion(Criterion):
         What would pass is undecided where an assertion is, or where a figure that the function has looked at
         rests on too few queries.
         """
+        from pytest_invari.criteria.suite_study import SuiteStudy
+
         study = SuiteStudy(evidence)
         try:
             with user_code("the function", f"hook {HOOK}: kind {self.named!r}"):

@@ -54,7 +54,7 @@ class Study:
         reranker: the reranker's name, without secrets in its options.
         plan: on what it is measured.
         rules: when a criterion is decided.
-        note: is told of each verdict, a line and plain values.
+        note: called with each verdict, a line and plain values.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Study:
             baseline=other.reranker if other else "",
             min_queries=self._rules.min_queries,
         ).line
-        self._told(line, self._values(criterion, judgement, other))
+        self._keep_verdict(line, self._values(criterion, judgement, other))
         if judgement.verdict == "fail":
             raise CriterionNotMetError(line)
         if judgement.verdict == "undecided":
@@ -190,8 +190,8 @@ class Study:
                 raise CriterionNotMetError(f"{line}; undecided fails where it is strict")
             self._leave_undecided(line)
 
-    def _told(self, line: str, values: dict[str, Any]) -> None:
-        """Take note of a verdict."""
+    def _keep_verdict(self, line: str, values: dict[str, Any]) -> None:
+        """Pass a verdict on to whoever reports it."""
         self._note(harmless(f"{values['verdict']}: {self.name}: {line}"), values)
 
     def _leave_undecided(self, line: str) -> None:

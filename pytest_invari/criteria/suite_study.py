@@ -74,7 +74,7 @@ class SuiteStudy(Study):
         if why:
             self._thin[metric] = why
 
-    def _told(self, line: str, values: dict[str, Any]) -> None:
+    def _keep_verdict(self, line: str, values: dict[str, Any]) -> None:
         self.values.append(values)
         if values["verdict"] == "pass":
             self.passed.append(line)

@@ -22,7 +22,7 @@ class Answers:
     """How the views of one query were ranked.
 
     ``rankings`` are those that did not fail, by the order that was shown. ``again`` holds another ranking of
-    an order that was asked twice and ranked in two ways. ``differ`` says whether the views that count were
+    an order that was shown twice and ranked in two ways. ``differ`` says whether the views that count were
     ranked differently: under ``on_failure = random`` a failed view counts as the random order in its place.
     """
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.protocol.blinding import blind_ids
 from pytest_invari.protocol.capabilities import prepare_reranker
 from pytest_invari.registry.build import Build
 
@@ -128,6 +127,8 @@ class Loader:
         reranker = self._registry.build(spec, build)
         if not plan.blind_ids or getattr(reranker, "knows_ids", False):
             return _Built(reranker, reranker)
+        from pytest_invari.protocol.blinding import blind_ids
+
         return _Built(reranker, blind_ids(reranker, label=spec.label))
 
 

@@ -243,11 +243,11 @@ class Measured:
                 method=self.plan.interval,
             )
         assert not isinstance(base, tuple)
-        asked = self._asked(name, new.values)
+        considered = self._considered(name, new.values)
         return statistics.bootstrap_difference(
-            asked,
-            self._asked(name, base),
-            self._resamples(len(asked)),
+            considered,
+            self._considered(name, base),
+            self._resamples(len(considered)),
             bounds=self._range(name),
             method=self.plan.interval,
         )
@@ -318,14 +318,14 @@ class Measured:
         return PerQuery.of(means, np.isnan(means), FAILED_VIEWS)
 
     def _mean(self, name: str, value: PerQuery) -> Interval:
-        asked = self._asked(name, value.values)
+        considered = self._considered(name, value.values)
         return statistics.bootstrap_mean(
-            asked, self._resamples(len(asked)), bounds=self._range(name), method=self.plan.interval
+            considered, self._resamples(len(considered)), bounds=self._range(name), method=self.plan.interval
         )
 
-    def _asked(self, name: str, values: Floats) -> Floats:
+    def _considered(self, name: str, values: Floats) -> Floats:
         """Those of *values* (N,) that the metric is about."""
-        # Only the first queries were asked again, and the others say nothing about it.
+        # Only the first queries were ranked again, and the others say nothing about it.
         return values[: self.plan.repeats] if name == "repeat_difference" and self.repeats else values
 
     def _range(self, name: str) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What views that were asked again tell: how much a reranker differs from itself."""
+"""What views that were ranked again show: how much a reranker differs from itself."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ NOT_REPEATED = "not_repeated"
 def repeat_differences(
     answers: Mapping[str, Sequence[Observation]], repeats: Sequence[Observation], ties: Ties
 ) -> PerQuery:
-    """Of each query whose first view was asked again; no value where one of the answers failed.
+    """Of each query whose first view was ranked again; no value where one of the answers failed.
 
     Args:
         answers: the observations of each query, by its id.
-        repeats: those of the views that were asked again.
+        repeats: those of the views that were ranked again.
         ties: how equal scores count.
     """
-    asked_again: dict[str, list[Observation]] = {}
+    repeats_of: dict[str, list[Observation]] = {}
     for seen in repeats:
-        asked_again.setdefault(seen.query_id, []).append(seen)
+        repeats_of.setdefault(seen.query_id, []).append(seen)
     results = []
     for place, (query_id, views) in enumerate(answers.items()):
-        if again := asked_again.get(query_id):
+        if again := repeats_of.get(query_id):
             first = [seen for seen in views if seen.shown == again[0].shown]
             results.append((np.array([place]), _difference(query_id, [*first, *again], ties)))
     values = merge(len(answers), results)
@@ -43,14 +43,14 @@ def repeat_differences(
     return PerQuery(values.values, tuple(reasons))
 
 
-def _difference(query_id: str, asked: Sequence[Observation], ties: Ties) -> PerQuery:
-    if not all(map(is_valid, asked)):
+def _difference(query_id: str, observations: Sequence[Observation], ties: Ties) -> PerQuery:
+    if not all(map(is_valid, observations)):
         return PerQuery.all_undefined(1, FAILED_VIEWS)
     arrays = query_arrays(
         query_id,
-        [seen.shown for seen in asked],
-        [seen.ranking.order for seen in asked],
-        [seen.ranking.scores for seen in asked],
+        [seen.shown for seen in observations],
+        [seen.ranking.order for seen in observations],
+        [seen.ranking.scores for seen in observations],
     )
     ranks = arrays.tied_ranks if ties == "half" else arrays.ranks
     return repeat_difference(ranks[None])

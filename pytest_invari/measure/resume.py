@@ -53,7 +53,7 @@ class RecordStore:
         """
         self._folder.check()
         tasks = self._loader.tasks(subject.plan)
-        asked = self._asked(subject) | {"dataset": tasks.name}
+        asked = self._describe(subject) | {"dataset": tasks.name}
         for record in self._folder.of(subject.name(tasks.name), asked):
             record.read()
             if record.manifest.asked.get("tasks_sha256") != tasks.sha256:
@@ -92,7 +92,7 @@ class RecordStore:
         Raises:
             InvariError: no record fits, or several do; or the data set has a mistake.
         """
-        asked, plan = self._asked(subject), subject.plan
+        asked, plan = self._describe(subject), subject.plan
         try:
             tasks = self._loader.tasks(plan)
         except InvariError:
@@ -106,7 +106,7 @@ class RecordStore:
             return record, record.tasks()
         return self._folder.find(subject.name(tasks.name), asked | describe_tasks(tasks)), tasks
 
-    def _asked(self, subject: Subject) -> dict[str, Scalar]:
+    def _describe(self, subject: Subject) -> dict[str, Scalar]:
         """The part of a manifest that is known without building anything, but for the tasks."""
         plan = subject.plan
         return {
@@ -120,7 +120,7 @@ class RecordStore:
     def _manifest(self, subject: Subject) -> Manifest:
         if subject not in self._manifests:
             self._manifests[subject] = Manifest(
-                self._asked(subject) | describe_tasks(self._loader.tasks(subject.plan)),
+                self._describe(subject) | describe_tasks(self._loader.tasks(subject.plan)),
                 flatten(fingerprint_of(self._loader.reranker(subject), subject.reranker.label)),
                 describe_environment(device=self._settings.device, batch_tokens=self._settings.batch_tokens),
             )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_invari.errors import InvariError
-from pytest_invari.registry.memo import Memo
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import ModelSettings
 
@@ -60,6 +59,7 @@ class Build:
         Raises:
             InvariError: as :meth:`Registry.build`.
         """
+        from pytest_invari.registry.memo import Memo
 
         spec = RerankerSpec.parse(spec) if isinstance(spec, str) else spec
         return Memo(self.registry.build(spec, self), spec)

@@ -130,7 +130,13 @@ class Registry:
             return _load_installed(_only(points, DATASETS), k, queries)
         path = self.find_path(dataset)
         if path is not None:
-            return _load_path(path, k, queries)
+            if path.suffix == ".zip" or (path.is_dir() and path.suffix not in TASK_FILES):
+                from pytest_invari.datasets.movielens import load
+
+                return load(path, k=k, queries=queries)
+            from pytest_invari.tasks.taskfile import read_tasks
+
+            return read_tasks(path).at_k(k).head(queries)
         if "/" in dataset or "\\" in dataset or Path(dataset).suffix:
             raise UnknownNameError(f"data set {dataset!r}: there is no such file or folder")
         raise unknown_name("data set", dataset, self.dataset_names())
@@ -187,16 +193,6 @@ def _parse_at(place: str, text: str) -> RerankerSpec:
         return RerankerSpec.parse(text)
     except InvariError as error:
         raise InvariError(f"{place}: {error}") from None
-
-
-def _load_path(path: Path, k: int, queries: int | None) -> TaskSet:
-    if path.suffix == ".zip" or (path.is_dir() and path.suffix not in TASK_FILES):
-        from pytest_invari.datasets.movielens import load
-
-        return load(path, k=k, queries=queries)
-    from pytest_invari.tasks.taskfile import read_tasks
-
-    return read_tasks(path).at_k(k).head(queries)
 
 
 def _load_installed(point: EntryPoint, k: int, queries: int | None) -> TaskSet:

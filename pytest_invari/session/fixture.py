@@ -20,12 +20,11 @@ from pytest_invari.observation.plan import Plan
 from pytest_invari.observation.view_settings import settings_of
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.protocol.usercode import shortened
-from pytest_invari.session.hooks import use_own_metrics
+from pytest_invari.session.hooks import named_rerankers, use_own_metrics
 from pytest_invari.session.options import read_settings
-from pytest_invari.session.selection import named_rerankers
 from pytest_invari.session.unused_options import STUDIES_ARE_USED
 from pytest_invari.settings import OnFailure, Settings, Ties
-from pytest_invari.testing.inputs import GivenRegistry, Tasks, load_given, require_whole
+from pytest_invari.testing.inputs import Tasks, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.text import harmless
 
@@ -33,7 +32,7 @@ from pytest_invari.text import harmless
 class Studies:
     """Builds studies. What they measure is kept for the session: the same arguments are measured once."""
 
-    def __init__(self, registry: GivenRegistry, settings: Settings, notes: StudyNotes) -> None:
+    def __init__(self, registry: ObjectRegistry, settings: Settings, notes: StudyNotes) -> None:
         self._registry, self._settings, self._notes = registry, settings, notes
         self._model = settings.language_model
         self._shared: dict[object, object] = {}
@@ -144,7 +143,7 @@ class Studies:
                     "assert_permutation_invariant ranks anew, and --invari-replay runs no reranker; "
                     "deselect it"
                 )
-            lists = load_given(self._registry, tasks, k, queries)
+            lists = find_tasks(self._registry, tasks, k, queries)
         call = "invari.assert_permutation_invariant"
         surroundings = Surroundings(self._registry, self._model, self._shared, call)
         assert_invariant(reranker, lists, views, orders, max_calls, surroundings)
@@ -236,7 +235,7 @@ def make_studies(config: pytest.Config) -> Studies:
             use_own_metrics(config)
         except pytest.UsageError as error:
             raise InvariError(str(error)) from None
-        registry = GivenRegistry(config.rootpath, named_rerankers(config))
+        registry = ObjectRegistry(config.rootpath, named_rerankers(config))
     notes = StudyNotes()
     config.pluginmanager.register(notes, STUDIES_ARE_USED)
     return Studies(registry, settings, notes)

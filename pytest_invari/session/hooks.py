@@ -62,7 +62,18 @@ def _require_answers(hook: str, implementations: Sequence[Any], answers: int, th
         )
 
 
-def refuse_misspelt_hooks(config: pytest.Config) -> None:
+def named_rerankers(config: pytest.Config) -> dict[str, object]:
+    """The rerankers that conftest hooks name.
+
+    Raises:
+        InvariError: as :func:`named_by_hook`, or a hook is async or its name misspelt.
+    """
+    _refuse_misspelt_hooks(config)
+    _refuse_async_hooks(config)
+    return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
+
+
+def _refuse_misspelt_hooks(config: pytest.Config) -> None:
     """Refuse implementations of hooks that are none of ours and have a name like ours.
 
     pytest lets them be where they are marked ``optionalhook=True``, as ours should be.
@@ -78,7 +89,7 @@ def refuse_misspelt_hooks(config: pytest.Config) -> None:
                 raise unknown_name("hook", name, known, implementation.plugin_name)
 
 
-def refuse_async_hooks(config: pytest.Config) -> None:
+def _refuse_async_hooks(config: pytest.Config) -> None:
     """Refuse implementations of our hooks that pytest would call and nobody await.
 
     Raises:
@@ -117,8 +128,10 @@ def named_kinds(config: pytest.Config) -> dict[str, AssertionFunction]:
     Raises:
         InvariError: as :func:`named_by_hook`, or a kind is not sound.
     """
-    # Here, because an ordinary run asks for metrics alone.
-    from pytest_invari.criteria.assertion import HOOK, checked_kinds
+    named = named_by_hook(config, "pytest_invari_criteria", "functions")
+    if not named:
+        return {}
+    from pytest_invari.criteria.assertion import checked_kinds
     from pytest_invari.suitefile.keys import CRITERION_KINDS
 
-    return checked_kinds(named_by_hook(config, HOOK, "functions"), CRITERION_KINDS)
+    return checked_kinds(named, CRITERION_KINDS)

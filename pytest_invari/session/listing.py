@@ -9,8 +9,8 @@ import pytest
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import metric_names
-from pytest_invari.session.hooks import named_kinds
-from pytest_invari.session.selection import make_registry
+from pytest_invari.registry.registry import Registry
+from pytest_invari.session.hooks import named_kinds, named_rerankers
 from pytest_invari.suitefile.keys import KIND_TITLES
 from pytest_invari.suitefile.reader import find_suite, packaged_suites
 from pytest_invari.text import harmless, printable
@@ -26,7 +26,7 @@ def print_names(config: pytest.Config) -> None:
         pytest.UsageError: a suite, hook or table in pyproject.toml has a mistake in it.
     """
     try:
-        registry = make_registry(config)
+        registry = Registry(config.rootpath, named_rerankers(config))
         own_kinds = {name: _describe_kind(check) for name, check in named_kinds(config).items()}
         suites = {name: _describe_suite(name) for name in packaged_suites()}
         sections = {

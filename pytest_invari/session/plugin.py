@@ -16,23 +16,16 @@ from pytest_invari.baseline.entries import MeasuredEntries
 from pytest_invari.baseline.stored import EntryMaker, require_fit
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol.usercode import user_code
+from pytest_invari.registry.registry import Registry
 from pytest_invari.reports.github import tell_github
-from pytest_invari.reports.html.page import PAGE_BEGINS, page_text, require_packages
-from pytest_invari.reports.json_report import REPORT_BEGINS, make_report, report_text
-from pytest_invari.reports.markdown import MARKDOWN_BEGINS, command_of, markdown_text
+from pytest_invari.reports.markdown import command_of
 from pytest_invari.reports.run import Results, Run, why_nothing
+from pytest_invari.session.hooks import named_rerankers
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.judging import Judging
 from pytest_invari.session.options import read_settings
 from pytest_invari.session.saving import save_at_the_end
-from pytest_invari.session.selection import (
-    asked_for,
-    deselect_by_path,
-    expansion_of,
-    make_registry,
-    make_runner,
-    replace_default_paths,
-)
+from pytest_invari.session.selection import expansion_of, make_runner, take_suites
 from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
 from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.session.writing import write_at_the_end
@@ -54,12 +47,10 @@ def start(config: pytest.Config) -> bool:
     """
     try:
         settings = read_settings(config)
-        suites, ids = asked_for(config, settings)
+        suites, ids = take_suites(config, settings)
         if not suites:
             return False
-        replace_default_paths(config)
-        deselect_by_path(config, suites)
-        registry = make_registry(config)
+        registry = Registry(config.rootpath, named_rerankers(config))
         expansion = expansion_of(config, suites, ids, settings, registry)
         judging = Judging(
             make_runner(settings, registry),
@@ -71,17 +62,13 @@ def start(config: pytest.Config) -> bool:
         )
         if not hasattr(config, "workerinput"):
             if settings.html is not None:
+                from pytest_invari.reports.html.page import require_packages
+
                 require_packages()
             judging.check()
             require_fit(expansion.changes, judging.tasks)
         plugin = SuitePlugin(config, settings, expansion, judging)
-        reports = (
-            ("--invari-json", settings.json, plugin.report, report_text, REPORT_BEGINS),
-            ("--invari-markdown", settings.markdown, plugin.run, markdown_text, MARKDOWN_BEGINS),
-            ("--invari-html", settings.html, plugin.run, page_text, PAGE_BEGINS),
-        )
-        for report in reports:
-            write_at_the_end(config, *report)
+        plugin.write_reports_at_the_end()
         tell_github(config, plugin.run)
         plugin.save_at_the_end()
     except InvariError as error:
@@ -228,6 +215,28 @@ class SuitePlugin:
         if self._interruption:
             print(harmless(self._interruption), file=sys.stderr)
 
+    def write_reports_at_the_end(self) -> None:
+        """Have each report written whose path is chosen.
+
+        Raises:
+            InvariError: it cannot be written there.
+        """
+        config, settings = self._config, self._settings
+        if settings.json is not None:
+            from pytest_invari.reports.json_report import REPORT_BEGINS, report_text
+
+            write_at_the_end(config, "--invari-json", settings.json, self.report, report_text, REPORT_BEGINS)
+        if settings.markdown is not None:
+            from pytest_invari.reports.markdown import MARKDOWN_BEGINS, markdown_text
+
+            write_at_the_end(
+                config, "--invari-markdown", settings.markdown, self.run, markdown_text, MARKDOWN_BEGINS
+            )
+        if settings.html is not None:
+            from pytest_invari.reports.html.page import PAGE_BEGINS, page_text
+
+            write_at_the_end(config, "--invari-html", settings.html, self.run, page_text, PAGE_BEGINS)
+
     def run(self) -> Run:
         """What a report says, as far as the run has come."""
         rules = self.strict_rules
@@ -249,6 +258,8 @@ class SuitePlugin:
         Raises:
             InvariError: a hook that may change it raises.
         """
+        from pytest_invari.reports.json_report import make_report
+
         report = make_report(self.run())
         with user_code("hook pytest_invari_update_report"):
             self._config.hook.pytest_invari_update_report(config=self._config, report=report)

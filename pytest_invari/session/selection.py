@@ -1,4 +1,4 @@
-"""What a run asks for: its suites, rerankers and checks, from options, test paths, hooks and pyproject.toml.
+"""What a run is about: its suites, rerankers and checks, from options, test paths, hooks and pyproject.toml.
 
 PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 """
@@ -19,7 +19,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.measure.runner import Runner
 from pytest_invari.registry.registry import Registry
 from pytest_invari.registry.spec import RerankerSpec
-from pytest_invari.session.hooks import named_by_hook, named_kinds, refuse_async_hooks, refuse_misspelt_hooks
+from pytest_invari.session.hooks import named_kinds
 from pytest_invari.session.options import reranker_switch
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import Expansion
@@ -30,31 +30,10 @@ from pytest_invari.suitefile.suite import SUFFIX, Suite
 _CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_@]*\[.+-K\d+\]")
 
 
-def make_registry(config: pytest.Config) -> Registry:
-    """The registry of a run: pyproject.toml at pytest's root, conftest hooks, installed distributions.
-
-    Raises:
-        InvariError: as :func:`named_rerankers`.
-    """
-    return Registry(config.rootpath, named_rerankers(config))
-
-
-def named_rerankers(config: pytest.Config) -> dict[str, object]:
-    """The rerankers that conftest hooks name.
-
-    Raises:
-        InvariError: as :func:`pytest_invari.session.hooks.named_by_hook`, or a hook is async or its name
-            misspelt.
-    """
-    refuse_misspelt_hooks(config)
-    refuse_async_hooks(config)
-    return named_by_hook(config, "pytest_invari_rerankers", "rerankers")
-
-
-def asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], list[str]]:
+def take_suites(config: pytest.Config, settings: Settings) -> tuple[list[Suite], list[str]]:
     """The suites, from options and arguments, and the ids among the latter; a suite's name means all of it.
 
-    What is ours is taken out of pytest's test paths.
+    What is ours is taken out of pytest's test paths, and a suite replaces those that pytest would choose.
 
     Raises:
         InvariError: there is no such suite, or a mistake in it or in a hook that names kinds of criteria.
@@ -81,6 +60,9 @@ def asked_for(config: pytest.Config, settings: Settings) -> tuple[list[Suite], l
                 f"{argument}: no packaged suite is called {name!r}; for one of your own add "
                 f"--invari-suite=PATH, or write PATH::{wanted}"
             )
+    if suites:
+        replace_default_paths(config)
+        _deselect_by_path(config, suites)
     return suites, ids
 
 
@@ -166,7 +148,7 @@ def _bare(argument: str) -> str:
     return f"{PurePosixPath(head).name}::{rest}"
 
 
-def deselect_by_path(config: pytest.Config, suites: list[Suite]) -> None:
+def _deselect_by_path(config: pytest.Config, suites: list[Suite]) -> None:
     """Let ``--deselect`` take the path of a suite, by which arguments name its items, for the name in ids."""
     names = {suite.path.resolve(): suite.name for suite in suites}
 
@@ -179,7 +161,7 @@ def deselect_by_path(config: pytest.Config, suites: list[Suite]) -> None:
 
 
 def replace_default_paths(config: pytest.Config) -> None:
-    """A suite replaces the test paths that pytest would choose; paths the user gave are run as well."""
+    """Keep no test path but those of the user's own, which are run as well."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = []
         config.args_source = pytest.Config.ArgsSource.ARGS

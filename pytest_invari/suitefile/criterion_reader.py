@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.assertion import CustomCriterion, CustomKinds, bound_options
 from pytest_invari.criteria.bounds import why_no_bound, why_no_distance
 from pytest_invari.criteria.criterion import Comparison, Criterion, Place
 from pytest_invari.criteria.metric import MetricCriterion
@@ -14,6 +13,7 @@ from pytest_invari.suitefile.document import TomlTable
 from pytest_invari.suitefile.keys import COMPARISONS, CRITERION_KINDS, EXCLUDES, GOES_WITH, NEEDS, OWN_KIND
 
 if TYPE_CHECKING:
+    from pytest_invari.criteria.assertion import CustomCriterion, CustomKinds
     from pytest_invari.metrics import Metric
 
 
@@ -48,6 +48,8 @@ def read_criterion(table: TomlTable, own_kinds: CustomKinds) -> Criterion:
 def _read_custom(
     table: TomlTable, values: dict[str, Any], kind: str, own_kinds: CustomKinds
 ) -> CustomCriterion:
+    from pytest_invari.criteria.assertion import CustomCriterion, bound_options
+
     check = own_kinds[kind]
     try:
         options = bound_options(check, values.pop("options"))

@@ -7,12 +7,10 @@ import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.assertion import NO_KINDS, CustomKinds
 from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.suitefile.analysis_rules import require_analysable
 from pytest_invari.suitefile.criterion_reader import read_criterion
 from pytest_invari.suitefile.document import Document, TomlTable, header
 from pytest_invari.suitefile.keys import (
@@ -27,6 +25,12 @@ from pytest_invari.suitefile.keys import (
 from pytest_invari.suitefile.suite import Profile, Suite
 from pytest_invari.suitefile.values import shown
 
+if TYPE_CHECKING:
+    from pytest_invari.criteria.assertion import CustomKinds
+
+
+_NO_KINDS: CustomKinds = {}
+
 
 def packaged_suites() -> dict[str, Path]:
     """The suites that come with the package: name to file, sorted."""
@@ -34,7 +38,7 @@ def packaged_suites() -> dict[str, Path]:
     return {path.name.removesuffix(".toml"): path for path in sorted(folder.glob("*.toml"))}
 
 
-def find_suite(name: str, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+def find_suite(name: str, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
     """Read the packaged suite called *name*, or the suite in the file *name*, as :func:`read_suite` does.
 
     Raises:
@@ -52,7 +56,7 @@ def find_suite(name: str, own_kinds: CustomKinds = NO_KINDS) -> Suite:
     raise unknown_name("suite", name, packaged)
 
 
-def read_suite(path: Path, own_kinds: CustomKinds = NO_KINDS) -> Suite:
+def read_suite(path: Path, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
     """Read and check a suite file; *own_kinds* are those of criteria that hooks name.
 
     Raises:
@@ -79,7 +83,10 @@ def read_suite(path: Path, own_kinds: CustomKinds = NO_KINDS) -> Suite:
         **values,
     )
     _require_reportable(suite)
-    require_analysable(suite)
+    if suite.analyses or any(metric.analysis for each in suite.criteria for metric in each.metrics):
+        from pytest_invari.suitefile.analysis_rules import require_analysable
+
+        require_analysable(suite)
     return suite
 
 

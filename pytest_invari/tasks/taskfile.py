@@ -44,7 +44,13 @@ def read_tasks(path: str | Path, name: str | None = None) -> TaskSet:
             where known.
     """
     path = Path(path)
-    rows, description = _reader(path)
+    if path.suffix not in (".parquet", ".jsonl"):
+        raise _unknown_ending(path)
+    if path.is_dir():
+        raise InvariError(f"{path}: is a folder; a task file is one file")
+    if not path.is_file():
+        raise InvariError(f"{path}: there is no such file")
+    rows, description = _read_parquet(path) if path.suffix == ".parquet" else (_read_jsonl(path), "")
     tasks: list[Task] = []
     places: dict[str, str] = {}
     for place, row in rows:
@@ -92,17 +98,6 @@ def write_tasks(path: str | Path, tasks: TaskSet) -> None:
             raise _unknown_ending(path)
 
 
-def _reader(path: Path) -> tuple[Iterator[tuple[str, Any]], str]:
-    """The rows of a file, each with the place to name in an error, and the file's description."""
-    if path.suffix not in (".parquet", ".jsonl"):
-        raise _unknown_ending(path)
-    if path.is_dir():
-        raise InvariError(f"{path}: is a folder; a task file is one file")
-    if not path.is_file():
-        raise InvariError(f"{path}: there is no such file")
-    return _read_parquet(path) if path.suffix == ".parquet" else (_read_jsonl(path), "")
-
-
 def _unknown_ending(path: Path) -> InvariError:
     endings = ".jsonl (one query a line) or .parquet"
     return InvariError(
@@ -114,6 +109,7 @@ def _unknown_ending(path: Path) -> InvariError:
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows, each with the place to name in an error."""
     # Only b"\n" ends a line here: text may hold U+2028 and other characters that str.splitlines splits at.
     try:
         with path.open("rb") as lines:
@@ -171,6 +167,7 @@ def _schema() -> pa.Schema:
 
 
 def _read_parquet(path: Path) -> tuple[Iterator[tuple[str, Any]], str]:
+    """The same, and the file's description."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -31,7 +31,7 @@ def as_tasks(tasks: TaskSet | Iterable[Task]) -> TaskSet:
     return TaskSet.of("tasks", listed)
 
 
-def load_given(registry: Registry, tasks: Tasks, k: int | None, queries: int | None) -> TaskSet:
+def find_tasks(registry: Registry, tasks: Tasks, k: int | None, queries: int | None) -> TaskSet:
     """The tasks themselves, whatever stands for them; a task file's lists keep their lengths without *k*.
 
     Raises:
@@ -84,7 +84,7 @@ def _require_task_file(path: Path | None, name: str) -> Path:
     return path
 
 
-class GivenRegistry(Registry):
+class ObjectRegistry(Registry):
     """A registry that also knows the rerankers and tasks that tests have handed over.
 
     The same object keeps its name. A name that is taken already gets a number behind it.
@@ -93,7 +93,7 @@ class GivenRegistry(Registry):
     def __init__(self, rootpath: Path, rerankers: dict[str, object]) -> None:
         super().__init__(rootpath, rerankers)
         self._named: dict[tuple[int, int], tuple[RerankerSpec, object]] = {}
-        self._given: dict[str, TaskSet] = {}
+        self._task_sets: dict[str, TaskSet] = {}
 
     def spec(self, reranker: object) -> RerankerSpec:
         """The spec of a reranker that is named, or handed over: a reranker, a class or a function.
@@ -123,15 +123,15 @@ class GivenRegistry(Registry):
         """
         if isinstance(reranker, str | RerankerSpec):
             return
-        given, name = _name_of(reranker), self.spec(reranker).name
-        if given != name:
+        own, name = _name_of(reranker), self.spec(reranker).name
+        if own != name:
             raise InvariError(
-                f"records know a reranker by its name, and another one is called {given!r} here; give this "
+                f"records know a reranker by its name, and another one is called {own!r} here; give this "
                 "one a name of its own"
             )
         if not _code_of(reranker) and not callable(getattr(reranker, "fingerprint", None)):
             raise InvariError(
-                f"records would not tell {given!r} from others like it; hand over a function or a class of a "
+                f"records would not tell {own!r} from others like it; hand over a function or a class of a "
                 "module, an object with fingerprint(), or a name"
             )
 
@@ -167,9 +167,9 @@ class GivenRegistry(Registry):
             return self._found(str(tasks), k)
         made = as_tasks(tasks)
         name = made.name
-        if name in self.dataset_names() or self._given.get(name, made).sha256 != made.sha256:
+        if name in self.dataset_names() or self._task_sets.get(name, made).sha256 != made.sha256:
             name = f"{made.name}-{made.sha256[:8]}"
-        self._given[name] = made
+        self._task_sets[name] = made
         return name, _length(made) if k is None else k
 
     def _found(self, name: str, k: int | None) -> tuple[str, int]:
@@ -180,16 +180,16 @@ class GivenRegistry(Registry):
         if k is not None:
             return name, k
         path = _require_task_file(path, name)
-        if name not in self._given:
+        if name not in self._task_sets:
             from pytest_invari.tasks.taskfile import read_tasks
 
-            self._given[name] = read_tasks(path)
-        return name, _length(self._given[name])
+            self._task_sets[name] = read_tasks(path)
+        return name, _length(self._task_sets[name])
 
     def load_tasks(self, dataset: str, k: int, queries: int | None = None) -> TaskSet:
         """As :meth:`Registry.load_tasks`, from those that were handed over first."""
-        if dataset in self._given:
-            return self._given[dataset].at_k(k).head(queries)
+        if dataset in self._task_sets:
+            return self._task_sets[dataset].at_k(k).head(queries)
         return super().load_tasks(dataset, k, queries)
 
 

@@ -22,7 +22,7 @@ from pytest_invari.registry.build import Build
 from pytest_invari.registry.registry import Registry
 from pytest_invari.settings import ModelSettings
 from pytest_invari.tasks.task import Task, TaskSet
-from pytest_invari.testing.inputs import Tasks, load_given
+from pytest_invari.testing.inputs import Tasks, find_tasks
 from pytest_invari.text import printable
 
 VIEWS = 8
@@ -76,7 +76,7 @@ def assert_permutation_invariant(
     __tracebackhide__ = True
     surroundings = Surroundings()
     with WithoutInternals():
-        lists = load_given(surroundings.registry, tasks, k, queries)
+        lists = find_tasks(surroundings.registry, tasks, k, queries)
     assert_invariant(reranker, lists, views, orders, max_calls, surroundings)
 
 

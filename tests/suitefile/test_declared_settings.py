@@ -22,7 +22,7 @@ from pytest_invari.settings import BadValueError, ModelSettings, Settings, optio
 from pytest_invari.suitefile.keys import PROFILE, SUITE
 from pytest_invari.suitefile.suite import Profile, Suite
 from pytest_invari.tasks.task import Task
-from pytest_invari.testing.inputs import GivenRegistry
+from pytest_invari.testing.inputs import ObjectRegistry
 from tests.docs.test_reference import text
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_every_field_of_a_plan_but_its_lists_is_a_setting() -> None:
 
 def a_study(folder: Path, **chosen: Any) -> Study:
     candidates = tuple(Candidate(str(number), str(number)) for number in range(9))
-    studies = Studies(GivenRegistry(folder, {}), Settings(), StudyNotes())
+    studies = Studies(ObjectRegistry(folder, {}), Settings(), StudyNotes())
     return studies.study("random", [Task("q", Context("text"), candidates)], **({"views": 5} | chosen))
 
 
