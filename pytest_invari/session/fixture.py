@@ -24,7 +24,7 @@ from pytest_invari.session.hooks import named_rerankers, use_own_metrics
 from pytest_invari.session.options import read_settings
 from pytest_invari.session.unused_options import STUDIES_ARE_USED
 from pytest_invari.settings import OnFailure, Settings, Ties
-from pytest_invari.testing.inputs import Tasks, require_whole
+from pytest_invari.testing.inputs import ObjectRegistry, Tasks, find_tasks, require_whole
 from pytest_invari.testing.invariance import VIEWS, Surroundings, assert_invariant
 from pytest_invari.text import harmless
 
