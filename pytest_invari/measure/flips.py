@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_invari.observation.validity import is_valid
+from pytest_invari.observation.observation import is_valid
 
 if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured

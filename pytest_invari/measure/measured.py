@@ -19,7 +19,7 @@ from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, quer
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.ppi import ppi
-from pytest_invari.observation.validity import failure_of, has_cost, is_valid
+from pytest_invari.observation.observation import failure_of, has_cost, is_valid
 from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.statistics.pairings import pairing_p_value
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import PerQuery, merge, query_arrays
 from pytest_invari.metrics.repeats import repeat_difference
-from pytest_invari.observation.validity import is_valid
+from pytest_invari.observation.observation import is_valid
 
 if TYPE_CHECKING:
     from pytest_invari.observation.observation import Observation

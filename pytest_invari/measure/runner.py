@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.measure.loading import ALONE, BATCH, Loader, keys_of
+from pytest_invari.observation.observation import VALID
 from pytest_invari.observation.observe import as_shown, observe, request_for, stored
-from pytest_invari.observation.validity import VALID
 from pytest_invari.observation.views import View
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all

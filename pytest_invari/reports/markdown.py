@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.closing import closing_lines
 from pytest_invari.reports.markup import code, fenced, plain, table
-from pytest_invari.reports.rows import audits, grouped_left_out, measurements, outcome_line, verdict_counts
+from pytest_invari.reports.rows import (
+    audits,
+    closing_lines,
+    grouped_left_out,
+    measurements,
+    outcome_line,
+    verdict_counts,
+)
 from pytest_invari.suitefile.checks import wording
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
-    import pytest
-
     from pytest_invari.reports.run import Result, Results, Run
     from pytest_invari.suitefile.checks import Expansion
 
@@ -26,11 +29,6 @@ MARKDOWN_BEGINS = ("## invari: ",)
 _WORDS = {"pass": "pass", "fail": "**FAIL**", "undecided": "undecided"}
 _OUTCOMES = {"regressed": "**REGRESSED**", "missing": "**MISSING**"}
 _SHORTENED = "Shortened to the size that a summary may have; `--invari-markdown=FILE` writes the whole."
-
-
-def command_of(config: pytest.Config) -> str:
-    """The command that started the run, without secrets."""
-    return harmless(shlex.join(["pytest", *map(str, config.invocation_params.args)]))
 
 
 def markdown_text(run: Run) -> str:

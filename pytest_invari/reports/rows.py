@@ -240,3 +240,25 @@ def failed_records_line(subjects: Sequence[Summary]) -> str:
         return ""
     rankings = "1 failed ranking" if failed == 1 else f"{failed:,} failed rankings"
     return f"records: {rankings} came from records; to rank again what failed, add --invari-retry-failed"
+
+
+def closing_lines(subjects: Sequence[Summary], records: Path | None) -> list[str]:
+    """What all subjects took, which of them a service did not answer at once, and what came from records."""
+    if not subjects:
+        return []
+    from_records = [] if records is None else [records_line(subjects, records), failed_records_line(subjects)]
+    return [cost_line(subjects), *filter(None, [*map(_request_line, subjects), *from_records])]
+
+
+def _request_line(summary: Summary) -> str:
+    """What a subject's rankings met with on their way; empty where that is nothing."""
+    again, cut = summary.rankings_asked_again, summary.rankings_with_cut_texts
+    rankings = counted(summary.rankings, "ranking")
+    told = []
+    if again:
+        further = counted(summary.further_requests, "further request")
+        told.append(f"{again:,} of {rankings} {'was' if again == 1 else 'were'} asked again ({further})")
+    if cut:
+        told.append(f"texts of {cut:,}{'' if again else f' of {rankings}'} were cut")
+    whose = f"{summary.reranker} on {summary.dataset}, K={summary.k}"
+    return printable(f"requests of {whose}: {'; '.join(told)}") if told else ""

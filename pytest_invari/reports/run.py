@@ -123,7 +123,7 @@ class Run:
     settings: Settings
     expansion: Expansion
     results: Results
-    entries: MeasuredEntries
+    entries: MeasuredEntries | None
     unjudged: Sequence[Unjudged]
     blamed: Sequence[Unjudged]
     reruns: Sequence[Rerun]

@@ -8,8 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import counted
-from pytest_invari.reports.closing import closing_lines
-from pytest_invari.reports.rows import audits, grouped_left_out, measurements, outcome_line, verdict_counts
+from pytest_invari.reports.rows import (
+    audits,
+    closing_lines,
+    grouped_left_out,
+    measurements,
+    outcome_line,
+    verdict_counts,
+)
 from pytest_invari.reports.subjects import Summary
 from pytest_invari.suitefile.checks import describe
 from pytest_invari.text import printable
@@ -211,7 +217,7 @@ def _closing_lines(run: Run, width: int) -> list[str]:
     lines = [f"criteria: {verdict_counts(run)}"]
     if outcomes := outcome_line(run):
         lines.append(outcomes)
-    if settings.save is not None:
+    if settings.save is not None and entries is not None:
         lacking = f"; {len(entries.unmeasured)} could not be measured" if entries.unmeasured else ""
         dropped = f"; {entries.dropped} that the suite asks for no more dropped" if entries.dropped else ""
         saved = f"saved: nothing; {settings.save} is not written"

@@ -6,32 +6,32 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 from __future__ import annotations
 
 import copy
+import os
+import shlex
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.baseline.entries import MeasuredEntries
-from pytest_invari.baseline.stored import EntryMaker, require_fit
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.protocol.usercode import user_code
 from pytest_invari.registry.registry import Registry
-from pytest_invari.reports.github import tell_github
-from pytest_invari.reports.markdown import command_of
 from pytest_invari.reports.run import Results, Run, why_nothing
 from pytest_invari.session.hooks import named_rerankers
 from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.judging import Judging
 from pytest_invari.session.options import read_settings
-from pytest_invari.session.saving import save_at_the_end
 from pytest_invari.session.selection import expansion_of, make_runner, take_suites
 from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
 from pytest_invari.session.termination import sigterm_interrupts
-from pytest_invari.session.writing import write_at_the_end
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import Expansion
 from pytest_invari.text import harmless, printable
+
+if TYPE_CHECKING:
+    from pytest_invari.session.saving import Saving
 
 NAME = "invari-suite"
 
@@ -66,11 +66,16 @@ def start(config: pytest.Config) -> bool:
 
                 require_packages()
             judging.check()
-            require_fit(expansion.changes, judging.tasks)
+            if expansion.changes:
+                from pytest_invari.baseline.stored import require_fit
+
+                require_fit(expansion.changes, judging.tasks)
         plugin = SuitePlugin(config, settings, expansion, judging)
-        plugin.write_reports_at_the_end()
-        tell_github(config, plugin.run)
-        plugin.save_at_the_end()
+        plugin.write_at_the_end()
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            from pytest_invari.reports.github import tell_github
+
+            tell_github(config, plugin.run)
     except InvariError as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.pluginmanager.register(plugin, NAME)
@@ -90,9 +95,8 @@ class SuitePlugin:
     ) -> None:
         self._config, self._settings, self._expansion = config, settings, expansion
         self._judging = judging
-        saves = settings.save is not None
-        self._entry_maker = EntryMaker(judging.measured, judging.fingerprint) if saves else None
-        self._results, self._entries = Results(expansion), MeasuredEntries()
+        self._results = Results(expansion)
+        self._saving: Saving | None = None
         self.strict_rules = StrictRules(expansion, settings, may_choose(config))
         self._interruption = ""
 
@@ -150,7 +154,7 @@ class SuitePlugin:
                     nodeid=check.id,
                     check=check,
                     judging=self._judging,
-                    entry_maker=self._entry_maker,
+                    entry_maker=None if self._saving is None else self._saving.entry_maker,
                 )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -178,8 +182,8 @@ class SuitePlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the results; in the controller of pytest-xdist these are the workers'."""
         self._results.add(report)
-        if (parts := getattr(report, "invari", None)) is not None:
-            self._entries.add(parts["entries"])
+        if self._saving is not None:
+            self._saving.add(report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -215,37 +219,44 @@ class SuitePlugin:
         if self._interruption:
             print(harmless(self._interruption), file=sys.stderr)
 
-    def write_reports_at_the_end(self) -> None:
-        """Have each report written whose path is chosen.
+    def write_at_the_end(self) -> None:
+        """Have each file written that is asked for: reports, and what was measured as a baseline.
 
         Raises:
-            InvariError: it cannot be written there.
+            InvariError: it cannot be written there, or a baseline's file is something else.
         """
         config, settings = self._config, self._settings
         if settings.json is not None:
             from pytest_invari.reports.json_report import REPORT_BEGINS, report_text
 
-            write_at_the_end(config, "--invari-json", settings.json, self.report, report_text, REPORT_BEGINS)
+            self._write("--invari-json", settings.json, self.report, report_text, REPORT_BEGINS)
         if settings.markdown is not None:
             from pytest_invari.reports.markdown import MARKDOWN_BEGINS, markdown_text
 
-            write_at_the_end(
-                config, "--invari-markdown", settings.markdown, self.run, markdown_text, MARKDOWN_BEGINS
-            )
+            self._write("--invari-markdown", settings.markdown, self.run, markdown_text, MARKDOWN_BEGINS)
         if settings.html is not None:
             from pytest_invari.reports.html.page import PAGE_BEGINS, page_text
 
-            write_at_the_end(config, "--invari-html", settings.html, self.run, page_text, PAGE_BEGINS)
+            self._write("--invari-html", settings.html, self.run, page_text, PAGE_BEGINS)
+        if settings.save is not None:
+            from pytest_invari.session.saving import Saving
+
+            self._saving = Saving(config, settings.save, self._judging, self._expansion.items)
+
+    def _write(self, switch: str, path: Path, *how: Any) -> None:
+        from pytest_invari.session.writing import write_at_the_end
+
+        write_at_the_end(self._config, switch, path, *how)
 
     def run(self) -> Run:
         """What a report says, as far as the run has come."""
         rules = self.strict_rules
         return Run(
-            command_of(self._config),
+            harmless(shlex.join(["pytest", *map(str, self._config.invocation_params.args)])),
             self._settings,
             self._expansion,
             self._results,
-            self._entries,
+            None if self._saving is None else self._saving.entries,
             rules.unjudged,
             rules.blamed,
             rules.reruns,
@@ -264,15 +275,6 @@ class SuitePlugin:
         with user_code("hook pytest_invari_update_report"):
             self._config.hook.pytest_invari_update_report(config=self._config, report=report)
         return report
-
-    def save_at_the_end(self) -> None:
-        """Have what was measured written as a baseline, beside what is in the file and was not measured.
-
-        Raises:
-            InvariError: the file is something else, or cannot be written.
-        """
-        if self._settings.save is not None:
-            save_at_the_end(self._config, self._settings.save, self._entries, self._expansion.items)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write the section invari; a strict run that judges less than it might says so."""

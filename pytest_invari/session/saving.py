@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_invari.baseline.entries import MeasuredEntries
 from pytest_invari.baseline.file import read_baseline, write_text
+from pytest_invari.baseline.stored import EntryMaker
 from pytest_invari.errors import counted
 from pytest_invari.session.options import runs_nothing
 from pytest_invari.session.writing import write_at_the_end
@@ -21,28 +23,43 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_invari.baseline.entries import MeasuredEntries
+    from pytest_invari.session.judging import Judging
     from pytest_invari.suitefile.checks import Check
 
 
-def save_at_the_end(
-    config: pytest.Config, path: Path, entries: MeasuredEntries, checks: Iterable[Check]
-) -> None:
-    """Have what was measured of *checks* written to *path*, beside what is in the file and was not measured.
+class Saving:
+    """What a baseline is to hold, from the making of its entries to the writing of the file.
+
+    Args:
+        config: pytest's.
+        path: of the file. What is in it and was not measured stays.
+        judging: measures the items' subjects.
+        checks: the items of the run.
 
     Raises:
         InvariError: the file is something else, or cannot be written.
     """
-    write_at_the_end(
-        config,
-        "--invari-save",
-        path,
-        lambda: entries.merged(path, checks) if entries.measured else None,
-        write_text,
-    )
-    if path.exists():
-        read_baseline(path)
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Shortfall(path, entries), "invari-shortfall")
+
+    def __init__(self, config: pytest.Config, path: Path, judging: Judging, checks: Iterable[Check]) -> None:
+        self.entry_maker = EntryMaker(judging.measured, judging.fingerprint)
+        self.entries = entries = MeasuredEntries()
+        write_at_the_end(
+            config,
+            "--invari-save",
+            path,
+            lambda: entries.merged(path, checks) if entries.measured else None,
+            write_text,
+        )
+        if path.exists():
+            read_baseline(path)
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(_Shortfall(path, entries), "invari-shortfall")
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take the entries that come with an item's report, wherever it ran."""
+        parts = getattr(report, "invari", None)
+        if parts is not None:
+            self.entries.add(parts["entries"])
 
 
 class _Shortfall:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_invari.criteria.bounds import why_no_bound, why_no_distance
 from pytest_invari.criteria.criterion import Comparison, Criterion, Place
 from pytest_invari.criteria.metric import MetricCriterion
-from pytest_invari.criteria.witness import WitnessCriterion
 from pytest_invari.errors import InvariError, unknown_name
 from pytest_invari.suitefile.document import TomlTable
 from pytest_invari.suitefile.keys import COMPARISONS, CRITERION_KINDS, EXCLUDES, GOES_WITH, NEEDS, OWN_KIND
@@ -41,6 +40,8 @@ def read_criterion(table: TomlTable, own_kinds: CustomKinds) -> Criterion:
     if kind == "metric":
         return _read_metric(table, values)
     if kind == "witness":
+        from pytest_invari.criteria.witness import WitnessCriterion
+
         return WitnessCriterion(**values)
     return _read_custom(table, values, kind, own_kinds)
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_invari.observation.validity import is_valid
+from pytest_invari.observation.observation import is_valid
 from pytest_invari.observation.views import CANONICAL, view_order
 from pytest_invari.text import harmless
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.criteria.wording import remarks_of
-from pytest_invari.reports.closing import closing_lines
-from pytest_invari.reports.rows import grouped_left_out, outcome_line, verdict_counts
+from pytest_invari.reports.rows import closing_lines, grouped_left_out, outcome_line, verdict_counts
 from pytest_invari.reports.run import Result
 from pytest_invari.suitefile.checks import wording
 from pytest_invari.text import harmless, printable

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_invari.errors import InvariError
-from pytest_invari.observation.observation import Observation
+from pytest_invari.observation.observation import VALID, Observation
 from pytest_invari.observation.observe import observe
-from pytest_invari.observation.validity import VALID
 from pytest_invari.observation.views import sample_views
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Request, rank_all
 from pytest_invari.records.jsonl import read_rankings, write_rankings
