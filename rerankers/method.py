@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker, Status, rank_all
-from pytest_invari.protocol.diagnostics import requests_told
+from pytest_invari.protocol.ranking import requests_told
 from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.protocol.wrapping import Wrapper, order_seed
 

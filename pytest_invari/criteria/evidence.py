@@ -1,4 +1,4 @@
-"""Evidence: all that a criterion may look at to judge one subject."""
+"""Evidence: all that a criterion may look at to judge one subject, and the rules by which it decides."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_invari.observation.view_settings import setting
 from pytest_invari.observation.views import described
 
 if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured
     from pytest_invari.observation.witness import Rank
     from pytest_invari.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class DecisionRules:
+    """What a figure must rest on to decide a criterion."""
+
+    min_queries: int = setting(
+        30, "verdicts", "the least number of queries that decides a criterion", least=1
+    )
+    max_undefined: float = setting(
+        0.05, "verdicts", "the largest share of queries without a value, from 0 to below 1", below=1
+    )
 
 
 RankingAgain = Callable[["Task", int], AbstractContextManager["Rank"]]

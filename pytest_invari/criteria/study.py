@@ -9,13 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_invari.criteria.bounds import why_no_bound, why_no_bound_of, why_no_distance
 from pytest_invari.criteria.criterion import Comparison, Place
-from pytest_invari.criteria.evidence import Evidence, describe_failures
+from pytest_invari.criteria.evidence import DecisionRules, Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.criteria.metric import MetricCriterion
+from pytest_invari.criteria.metric import MetricCriterion, why_no_bound, why_no_bound_of, why_no_distance
 from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
-from pytest_invari.criteria.rules import DecisionRules
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics import Metric, parse_metric
 from pytest_invari.metrics.standing import table_metrics

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_invari.observation.plan import Plan, SubjectName, dataset_label, id_text
-from pytest_invari.redaction import without_secrets
 from pytest_invari.registry.spec import RerankerSpec
+from pytest_invari.text import without_secrets
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pytest_invari.observation.observe import request_for
 from pytest_invari.observation.views import View
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all
 from pytest_invari.protocol.seeding import shuffled
-from pytest_invari.redaction import without_secrets
+from pytest_invari.text import without_secrets
 
 if TYPE_CHECKING:
     from pytest_invari.tasks.task import Task

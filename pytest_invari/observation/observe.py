@@ -15,7 +15,7 @@ from pytest_invari.observation.views import described
 from pytest_invari.progress import bar
 from pytest_invari.protocol import Ranking, Request, Reranker, rank_all, seeded_hash
 from pytest_invari.protocol.capabilities import batch_size_of, calls_of
-from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
+from pytest_invari.text import HIDDEN, is_secret_name, without_secrets
 
 if TYPE_CHECKING:
     from pytest_invari.observation.views import View

@@ -14,10 +14,10 @@ from pytest_invari.records.folder import RecordFolder
 from pytest_invari.records.jsonl import RankingLine, read_rankings, write_rankings
 from pytest_invari.records.manifest import Manifest, describe_import, describe_reranker, describe_tasks
 from pytest_invari.records.record import Record
-from pytest_invari.redaction import without_secrets
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.tasks.task import Task, TaskSet
 from pytest_invari.tasks.taskfile import read_tasks
+from pytest_invari.text import without_secrets
 
 
 def export_rankings(folder: Path, file: Path) -> Record:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
 from pytest_invari.observation.plan import SubjectName
-from pytest_invari.redaction import HIDDEN, is_secret_name, without_secrets
 from pytest_invari.tasks.task import content_hash
+from pytest_invari.text import HIDDEN, is_secret_name, without_secrets
 
 if TYPE_CHECKING:
     from pytest_invari.registry.spec import RerankerSpec

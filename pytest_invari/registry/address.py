@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from pytest_invari.errors import InvariError
-from pytest_invari.redaction import is_secret_name, without_secrets
 from pytest_invari.registry.parameters import OptionValue
+from pytest_invari.text import is_secret_name, without_secrets
 
 NO_VARIABLE = "option 'key_env' must be the name of an environment variable that holds the key, not the key"
 

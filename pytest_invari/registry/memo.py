@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Context, Ranking, Request, Reranker, rank_all
 from pytest_invari.protocol.capabilities import calls_of, fingerprint_of
-from pytest_invari.protocol.diagnostics import ATTEMPTS
+from pytest_invari.protocol.ranking import ATTEMPTS
 from pytest_invari.protocol.wrapping import Wrapper
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, UnknownNameError, unknown_name
 from pytest_invari.protocol.usercode import user_code
-from pytest_invari.redaction import without_secrets
 from pytest_invari.registry.adapt import make_reranker
 from pytest_invari.registry.build import Build
 from pytest_invari.registry.locate import OWN_PACKAGE, first_sentence, load_entry_point, load_object, provider
 from pytest_invari.registry.parameters import FIRST_OPTION
 from pytest_invari.registry.pyproject import RerankerTable, read_reranker_tables
 from pytest_invari.registry.spec import RERANKER_NAME, RerankerSpec
+from pytest_invari.text import without_secrets
 
 if TYPE_CHECKING:
     from pytest_invari.protocol import Reranker

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
-from pytest_invari.reports.model import (
+from pytest_invari.reports.models import (
     Count,
     IntervalModel,
     Length,

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from pytest_invari.reports.analysis_models import NothingModel, RoutingModel, ValidityModel
-from pytest_invari.reports.model import CLOSED, NULLABLE, Model
-from pytest_invari.reports.models import ReportModel, SelfcheckModel
+from pytest_invari.reports.models import CLOSED, NULLABLE, Model, ReportModel, SelfcheckModel
 from pytest_invari.suitefile.values import Schema
 
 _ANALYSES: Mapping[str, tuple[type[Model], str]] = {

@@ -13,7 +13,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.metrics.standing import COSTS, TOKENS
 from pytest_invari.observation.observation import is_valid
 from pytest_invari.progress import bar
-from pytest_invari.protocol.diagnostics import further_requests, has_cut_texts
+from pytest_invari.protocol.ranking import further_requests, has_cut_texts
 from pytest_invari.reports.models import AuditModel, FigureModel, RegionsModel, SubjectModel
 from pytest_invari.text import harmless
 

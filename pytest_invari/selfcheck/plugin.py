@@ -23,7 +23,7 @@ from pytest_invari.session.options import read_settings
 from pytest_invari.session.selection import replace_default_paths
 from pytest_invari.session.writing import write_at_the_end
 from pytest_invari.settings import Settings
-from pytest_invari.suitefile.plans import plans_of
+from pytest_invari.suitefile.expansion import plans_of
 from pytest_invari.suitefile.reader import find_suite, packaged_suites
 from pytest_invari.suitefile.suite import Suite
 

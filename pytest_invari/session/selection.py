@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
-from pytest_invari.baseline.changes import with_changes, with_lost
-from pytest_invari.baseline.file import Entry, read_baseline
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.runner import Runner
 from pytest_invari.registry.registry import Registry
@@ -88,17 +85,22 @@ def expansion_of(
     if not settings.baseline and not settings.replay:
         _require_known_baselines(suites, registry)
     expansion = expand(suites, [RerankerSpec.parse(name) for name in names], settings)
-    stored: Mapping[str, Entry] = {}
-    if settings.compare is not None:
-        stored = read_baseline(settings.compare)
-        expansion = with_changes(expansion, settings.compare, stored, settings.margin)
-    elif config.getoption("invari_margin") is not None:
+    if settings.compare is None and config.getoption("invari_margin") is not None:
         raise InvariError(
             "--invari-margin needs --invari-compare=FILE, the baseline that may be missed by it"
         )
-    if any("::" in wanted for wanted in ids):
-        expansion = select(expansion, ids)
-    return expansion if settings.compare is None else with_lost(expansion, settings.compare, stored)
+
+    def chosen(expansion: Expansion) -> Expansion:
+        return select(expansion, ids) if any("::" in wanted for wanted in ids) else expansion
+
+    if settings.compare is None:
+        return chosen(expansion)
+    from pytest_invari.baseline.changes import with_changes, with_lost
+    from pytest_invari.baseline.file import read_baseline
+
+    stored = read_baseline(settings.compare)
+    expansion = chosen(with_changes(expansion, settings.compare, stored, settings.margin))
+    return with_lost(expansion, settings.compare, stored)
 
 
 def _require_known_baselines(suites: list[Suite], registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""From suites, rerankers and settings to the checks of a run, without measuring anything."""
+"""From suites, rerankers and settings to plans and to the checks of a run, without measuring anything."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from pytest_invari.criteria.bounds import why_no_bound_of
 from pytest_invari.criteria.criterion import BASELINE, Criterion
-from pytest_invari.criteria.metric import MetricCriterion
+from pytest_invari.criteria.metric import MetricCriterion, why_no_bound_of
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.subject import Subject
-from pytest_invari.observation.plan import dataset_label
+from pytest_invari.observation.plan import Plan, dataset_label
+from pytest_invari.observation.view_settings import CountingRules, ViewSettings, values_of
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
-from pytest_invari.suitefile.plans import plans_of
-from pytest_invari.suitefile.suite import Suite
-
-if TYPE_CHECKING:
-    pass
+from pytest_invari.suitefile.suite import Profile, Suite
 
 
 def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings: Settings) -> Expansion:
@@ -192,3 +187,35 @@ def _no_such_check(wanted: str, expansion: Expansion) -> str:
     close = difflib.get_close_matches(wanted, [*known, *{one.partition("[")[0] for one in known}], n=1)
     guess = f" Did you mean {close[0]}?" if close else ""
     return f"no check is called {wanted}.{guess} --collect-only -q lists the {len(known)} of this run."
+
+
+def plans_of(suite: Suite, profile: Profile, settings: Settings) -> list[Plan]:
+    """The plans of a suite under one of its profiles: each data set at each list length.
+
+    Raises:
+        InvariError: the run chooses a number of views, or a seed, for a profile that names its views.
+    """
+    if profile.bank:
+        _require_whole_bank(suite, profile, settings)
+    own = {"queries": profile.queries, **values_of(profile, ViewSettings), **values_of(suite, CountingRules)}
+    chosen = {"queries": settings.queries, "views": settings.views, "view_seed": settings.seed}
+    values = own | {name: value for name, value in chosen.items() if value is not None}
+    return [
+        Plan(dataset=dataset, k=k, **values)
+        for dataset in settings.dataset or profile.datasets
+        for k in settings.k or profile.k
+    ]
+
+
+def _require_whole_bank(suite: Suite, profile: Profile, settings: Settings) -> None:
+    """Refuse a number of views, or another seed, for a profile that names its views."""
+    bank = f"profile {profile.name!r} ({suite.place('profile', profile.name, 'bank')}) names its views"
+    if settings.views is not None:
+        raise InvariError(
+            f"--invari-views={settings.views}: {bank}, and a number does not say which of these "
+            f"{len(profile.bank)} are meant; change the bank instead"
+        )
+    if settings.seed is not None:
+        raise InvariError(
+            f"--invari-seed={settings.seed}: {bank} by seeds of their own; change the bank instead"
+        )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 from pytest_invari.criteria.criterion import BASELINE, Comparison
-from pytest_invari.criteria.rules import DecisionRules
+from pytest_invari.criteria.evidence import DecisionRules
 from pytest_invari.criteria.witness import MAX_CALLS
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import METRICS, Metric, parse_metric

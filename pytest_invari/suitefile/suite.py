@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.criterion import Criterion, Place
-from pytest_invari.criteria.rules import DecisionRules
+from pytest_invari.criteria.evidence import DecisionRules
 from pytest_invari.errors import unknown_name
 from pytest_invari.observation.view_settings import CountingRules, ViewSettings
 from pytest_invari.suitefile.document import Document

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, RankingError
-from pytest_invari.protocol.diagnostics import TRUNCATED
+from pytest_invari.protocol.ranking import TRUNCATED
 from pytest_invari.rerankers.bridges.bridge import Answer, Asked, Bridge
 from pytest_invari.rerankers.language_model.conversion import quiet_transformers
 from pytest_invari.rerankers.language_model.source import find_model

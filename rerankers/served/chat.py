@@ -19,7 +19,7 @@ from pytest_invari.protocol import (
     Request,
     seeded_hash,
 )
-from pytest_invari.protocol.diagnostics import TRUNCATED
+from pytest_invari.protocol.ranking import TRUNCATED
 from pytest_invari.rerankers.language_model.prompts import Template, read_template
 from pytest_invari.rerankers.language_model.wording import Piece, PromptWording
 from pytest_invari.rerankers.served.address import Address, ApiKey

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pytest_invari.errors import InvariError, ServiceDownError
 from pytest_invari.protocol import RankingError
 from pytest_invari.protocol.usercode import one_line
-from pytest_invari.redaction import without_secrets
 from pytest_invari.rerankers.served.address import Address, ApiKey
 from pytest_invari.rerankers.served.hiding import Hiding, hide_in_logs
 from pytest_invari.rerankers.served.host import Host, Limits
+from pytest_invari.text import without_secrets
 
 if TYPE_CHECKING:
     import httpx2

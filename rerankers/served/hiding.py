@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from urllib.parse import quote
 
-from pytest_invari.redaction import HIDDEN, SHORTEST_SECRET
+from pytest_invari.text import HIDDEN, SHORTEST_SECRET
 
 # Of httpx2, which writes down the headers that come back, where a user asks for so much.
 LOGGERS = ("httpx2", *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))

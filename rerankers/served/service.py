@@ -13,7 +13,7 @@ from typing import Any
 from pytest_invari.errors import InvariError
 from pytest_invari.progress import tick
 from pytest_invari.protocol import Candidate, Context, Cost, Ranking, RankingError, Request
-from pytest_invari.protocol.diagnostics import ATTEMPTS
+from pytest_invari.protocol.ranking import ATTEMPTS
 from pytest_invari.rerankers.served.client import Client, Reply, ServiceError, TransientServiceError
 
 # A batch keeps the places in flight filled for most of its time, and is all that a killed run loses.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_invari.redaction import is_secret_name, without_secrets
+from pytest_invari.text import is_secret_name, without_secrets
 
 SECRET = (
     "token", "api_key", "apikey", "openai_api_key", "hf_token", "HF_TOKEN", "auth-token", "client_secret",

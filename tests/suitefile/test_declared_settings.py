@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.criteria.rules import DecisionRules
+from pytest_invari.criteria.evidence import DecisionRules
 from pytest_invari.criteria.study import Rules
 from pytest_invari.measure.subject import Subject
 from pytest_invari.observation.plan import Plan

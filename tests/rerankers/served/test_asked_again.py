@@ -130,7 +130,7 @@ def test_an_answer_from_memory_was_asked_for_once(chat_server: ChatServer) -> No
 
 @pytest.mark.parametrize("odd", ["3", 3.0, True, -3, None, [3]])
 def test_diagnostics_of_other_rerankers_may_mean_anything(odd: object) -> None:
-    from pytest_invari.protocol.diagnostics import further_requests, has_cut_texts
+    from pytest_invari.protocol.ranking import further_requests, has_cut_texts
 
     ranking = Ranking(("a",), diagnostics={"attempts": odd, "truncated": odd})
     assert further_requests(ranking) == 0
