@@ -204,7 +204,7 @@ class Settings:
         False,
         "rank again what --invari-records hold as failed; failed connections are asked again without it.",
     )
-    language_model: ModelSettings = ModelSettings()
+    model_settings: ModelSettings = ModelSettings()
     no_audit: bool = option(
         False,
         "leave out the audit, some ten questions to a reranker before it ranks: pointwise or listwise, "
@@ -270,4 +270,4 @@ def settings_from(chosen: Mapping[str, Any]) -> Settings:
         each.setting: chosen[each.setting] for each in options(ModelSettings) if each.setting in chosen
     }
     own = {name: value for name, value in chosen.items() if name not in of_model}
-    return Settings(language_model=ModelSettings(**of_model), **own)
+    return Settings(model_settings=ModelSettings(**of_model), **own)

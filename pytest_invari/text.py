@@ -1,4 +1,4 @@
-"""Text that anyone may read: numbers at a readable precision, untrusted text made harmless, no secret in it."""
+"""Text that anyone may read: numbers at a readable precision, untrusted text made harmless, no secrets."""
 
 from __future__ import annotations
 

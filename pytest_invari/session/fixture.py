@@ -34,7 +34,7 @@ class Studies:
 
     def __init__(self, registry: ObjectRegistry, settings: Settings, notes: StudyNotes) -> None:
         self._registry, self._settings, self._notes = registry, settings, notes
-        self._model = settings.language_model
+        self._model = settings.model_settings
         self._shared: dict[object, object] = {}
         self._runners: dict[Path | None, Runner] = {}
         self._start = Path.cwd()

@@ -120,7 +120,7 @@ def make_runner(settings: Settings, registry: Registry) -> Runner:
         raise InvariError("--invari-replay needs --invari-records=DIR, the folder that holds the rankings")
     return Runner(
         registry,
-        settings.language_model,
+        settings.model_settings,
         records=settings.records,
         replay=settings.replay,
         retry_failed=settings.retry_failed,

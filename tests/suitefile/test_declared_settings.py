@@ -108,7 +108,7 @@ def test_an_option_takes_what_a_suite_takes(option: str, name: str) -> None:
 
 def test_every_field_of_the_settings_is_an_option() -> None:
     of_models = [each.name for each in fields(ModelSettings)]
-    own = [each.name for each in fields(Settings) if each.name != "language_model"]
+    own = [each.name for each in fields(Settings) if each.name != "model_settings"]
     assert sorted(each.setting for each in options()) == sorted(own + of_models)
     assert all(len(each.help) > 10 for each in options())
 
