@@ -241,16 +241,6 @@ def test_toml_examples_are_toml() -> None:
             tomllib.loads(body)
 
 
-def test_architecture_names_every_module_of_the_harness() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    package = ROOT / "pytest_invari"
-    modules = {path.name for path in package.glob("*.py")}
-    modules |= {f"{path.name}/" for path in package.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert "criteria/" in modules
-    helpers = {"errors.py", "cache.py"}
-    assert {name for name in modules if f"`{name}`" not in text} == helpers
-
-
 def test_packaged_suite_and_prompts_read() -> None:
     for path in (ROOT / "suites").glob("*.toml"):
         read_suite(path)
