@@ -27,7 +27,7 @@ class Bar:
     def __init__(self, total: int, description: str, unit: str, stream: TextIO | None) -> None:
         self.total = total
         self.done = 0
-        self._told = -1
+        self._shown_at = -1
         self.unit = unit
         self._description = description
         self._stream = stream
@@ -69,7 +69,7 @@ class Bar:
             self._drawn.close()
         elif (
             self._is_sparse
-            and self._told != self.done
+            and self._shown_at != self.done
             and time.monotonic() - self._started >= NOTABLE_SECONDS
         ):
             self._write_line()
@@ -82,7 +82,7 @@ class Bar:
         from tqdm import tqdm
 
         self._written = time.monotonic()
-        self._told = self.done
+        self._shown_at = self.done
         line = tqdm.format_meter(
             self.done,
             self.total,

@@ -12,7 +12,7 @@ OnFailure = Literal["strict", "drop", "random"]
 Ties = Literal["broken", "half"]
 IntervalMethod = Literal["bca", "percentile"]
 
-_Value = TypeVar("_Value")
+_Default = TypeVar("_Default")
 
 
 class BadValueError(ValueError):
@@ -60,8 +60,8 @@ class Option:
 
 
 def option(
-    default: _Value, help: str, read: Callable[[str], Any] = str, metavar: str = "", has_ini: bool = True
-) -> _Value:
+    default: _Default, help: str, read: Callable[[str], Any] = str, metavar: str = "", has_ini: bool = True
+) -> _Default:
     """A field that is an option; see :class:`Option`."""
     how = {"help": help, "read": read, "metavar": metavar, "has_ini": has_ini}
     return field(default=default, metadata=how)

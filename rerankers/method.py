@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pytest_invari.errors import InvariError
 from pytest_invari.protocol import Cost, Ranking, RankingError, Request, Reranker, Status, rank_all
-from pytest_invari.protocol.ranking import requests_told
+from pytest_invari.protocol.ranking import combined_requests
 from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.protocol.wrapping import Wrapper, order_seed
 
@@ -88,14 +88,14 @@ class _MethodRun:
         self.ranking = Ranking(())
         self._steps = steps
         self._answers: list[Ranking] = []
-        self._told: list[Ranking] = []
+        self._received: list[Ranking] = []
         self._cost = Cost()
         self._go_on()
 
     def take(self, answers: Sequence[Ranking]) -> None:
         """Go on with the answers to what was asked."""
         self._cost = self._cost.then(reduce(Cost.beside, (answer.cost for answer in answers)))
-        self._told += answers
+        self._received += answers
         for request, answer in zip(self.asked, answers, strict=True):
             if answer.status == "failed":
                 place = f"call {len(self._answers) + 1}, on {len(request.candidates)} candidates"
@@ -117,7 +117,7 @@ class _MethodRun:
 
     def _end(self, ranking: Ranking) -> None:
         self._steps.close()
-        told = requests_told(self._told, self._cost.calls)
+        told = combined_requests(self._received, self._cost.calls)
         self.asked, self.ranking = (), replace(ranking, diagnostics={**ranking.diagnostics, **told})
 
 

@@ -156,7 +156,7 @@ class Calibrator:
 
     def _calibrate(self) -> Calibration:
         self.check()
-        count = _Count([[0] * self.k for _ in range(self.k)])
+        count = _Tally([[0] * self.k for _ in range(self.k)])
         probes = len(self._targets) * self.k * self.repeats
         queries = len({task.query_id for task, _ in self._targets})
         what = f"calibrating stella on {queries} queries, {self.repeats} repeats"
@@ -179,7 +179,7 @@ class Calibrator:
         self._write(calibration)
         return calibration
 
-    def _ask(self, probes: Iterator[Probe], count: _Count, shown: Bar) -> None:
+    def _ask(self, probes: Iterator[Probe], count: _Tally, shown: Bar) -> None:
         size = batch_size_of(self.base, DEFAULT_BATCH)
         while batch := list(islice(probes, size)):
             answers = rank_all(self.base, [request for _, request in batch])
@@ -223,7 +223,7 @@ class Calibrator:
 
 
 @dataclass
-class _Count:
+class _Tally:
     """What came of the probes so far; ``spoiled`` those whose failure says nothing of them, and why."""
 
     table: list[list[int]]

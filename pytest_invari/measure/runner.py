@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.measure.loading import ALONE, BATCH, Loader, keys_of
 from pytest_invari.observation.observation import VALID
-from pytest_invari.observation.observe import as_shown, observe, request_for, stored
+from pytest_invari.observation.observe import in_recorded_orders, observe, request_for, stored
 from pytest_invari.observation.views import View
 from pytest_invari.progress import bar
 from pytest_invari.protocol import rank_all
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _State:
+class _RankingState:
     """What there is of a subject so far.
 
     ``replayed`` (its record and tasks) and ``audit`` are kept under :attr:`Subject.shown_lists`, and
@@ -94,7 +94,7 @@ class Runner:
         self._retry_failed = retry_failed
         self._show = show_progress
         self._audits = audits
-        self._states: defaultdict[Subject, _State] = defaultdict(_State)
+        self._states: defaultdict[Subject, _RankingState] = defaultdict(_RankingState)
 
     def check(self, subject: Subject, *, is_baseline: bool = False) -> None:
         """Refuse what can be refused before a model is loaded; a replay is read and checked whole.
@@ -281,7 +281,7 @@ class Runner:
             }
         else:
             views = self._loader.views(plan, tasks)
-        return as_shown(views, kept)
+        return in_recorded_orders(views, kept)
 
 
 def _warn_of_disagreements(record: Record) -> None:

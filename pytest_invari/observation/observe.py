@@ -129,7 +129,7 @@ def stored(
     return [kept[key] for key in wanted]
 
 
-def as_shown(
+def in_recorded_orders(
     views: Mapping[str, Sequence[View]], kept: Mapping[ObservationKey, Observation]
 ) -> Mapping[str, list[View]]:
     """The same views in the orders in which a store holds them; one that it lacks stays as it is."""

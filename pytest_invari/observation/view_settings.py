@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from pytest_invari.protocol import LabelBinding
 from pytest_invari.settings import IntervalMethod, OnFailure, Ties
 
-_Value = TypeVar("_Value")
+_Default = TypeVar("_Default")
 
 Decides = Literal["orders", "requests", "repeats", "values", "figures", "verdicts"]
 """What a setting decides: the orders in which lists are shown; how a request shows one; which are shown
@@ -46,7 +46,7 @@ class Setting:
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
 
-def setting(default: _Value, decides: Decides, meaning: str, **more: Any) -> _Value:
+def setting(default: _Default, decides: Decides, meaning: str, **more: Any) -> _Default:
     """A field that is a setting; *more* are further fields of :class:`Setting`."""
     return field(default=default, metadata={"decides": decides, "meaning": meaning, **more})
 

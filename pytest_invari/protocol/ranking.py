@@ -253,7 +253,7 @@ def has_cut_texts(ranking: Ranking) -> bool:
     return _count(ranking, TRUNCATED) > 0
 
 
-def requests_told(answers: Iterable[Ranking], calls: int) -> dict[str, Any]:
+def combined_requests(answers: Iterable[Ranking], calls: int) -> dict[str, Any]:
     """The diagnostics of a ranking that rests on other *answers*, whose *calls* are its own.
 
     ``truncated`` is that of the answer with the most cut texts: a text is asked about more than once.

@@ -126,7 +126,7 @@ class RecordFolder:
             raise InvariError(self._ambiguous(subject, {folder: found[folder] for folder in fitting}))
         if not fitting:
             kin = [folder for folder in found if "reranker" not in unlike[folder]]
-            told = {folder: _told(unlike[folder], found[folder], subject) for folder in kin}
+            told = {folder: _described(unlike[folder], found[folder], subject) for folder in kin}
             raise InvariError(self._unfitting(subject, asked.get("reranker"), found.values(), told))
         return Record(fitting[0], found[fitting[0]], subject)
 
@@ -177,7 +177,7 @@ def _but_for_tasks(asked: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return {key: value for key, value in asked.items() if key not in TASK_KEYS}
 
 
-def _told(unlike: Mapping[str, str], manifest: Manifest, subject: SubjectName) -> list[str]:
+def _described(unlike: Mapping[str, str], manifest: Manifest, subject: SubjectName) -> list[str]:
     """What differs, in words. Another choice of lists changes the tasks' hash, and is told alone."""
     if {"dataset", "k", "queries"} & unlike.keys():
         unlike = {key: words for key, words in unlike.items() if key != "tasks_sha256"}

@@ -20,7 +20,7 @@ CLOSED = "closed"
 NULLABLE = "nullable"
 """Marks what has another value in memory where the file has null."""
 
-Number = Annotated[float, Meta(extra_json_schema={NULLABLE: True})]
+OptionalNumber = Annotated[float, Meta(extra_json_schema={NULLABLE: True})]
 """NaN in memory, and null in the file, where it is undefined."""
 
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -45,9 +45,9 @@ class Model(Struct, forbid_unknown_fields=True):
 class IntervalModel(Model):
     """An estimate over queries with its interval."""
 
-    estimate: Annotated[Number, says("the estimate over queries; null where it is undefined")]
-    low: Annotated[Number, says("lower end of the 95% interval")]
-    high: Annotated[Number, says("upper end of the 95% interval")]
+    estimate: Annotated[OptionalNumber, says("the estimate over queries; null where it is undefined")]
+    low: Annotated[OptionalNumber, says("lower end of the 95% interval")]
+    high: Annotated[OptionalNumber, says("upper end of the 95% interval")]
     n: Annotated[Count, says("queries with a value")]
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _State:
+class _JudgingState:
     """What has become of a subject; ``fault`` says why nothing is measured."""
 
     is_prepared: bool = False
@@ -82,7 +82,7 @@ class Judging:
         for check in (*self._checks, *unselected):
             self._checks_of.setdefault((check.suite.name, check.subject), []).append(check)
         self._judgements: dict[str, Judgement] = {}
-        self._states: defaultdict[Subject, _State] = defaultdict(_State)
+        self._states: defaultdict[Subject, _JudgingState] = defaultdict(_JudgingState)
 
     def check(self) -> None:
         """Refuse what can be refused before a model is loaded.
@@ -220,9 +220,9 @@ class Judging:
             self._runner.audit(subject),
         )
         if self._pictures:
-            from pytest_invari.reports.html.data import material
+            from pytest_invari.reports.html.data import page_data
 
-            summary.pictures = material(measured)
+            summary.pictures = page_data(measured)
         return summary
 
 

@@ -24,7 +24,7 @@ from pytest_invari.session.items import CheckItem, CheckUndecided, SuiteNode
 from pytest_invari.session.judging import Judging
 from pytest_invari.session.options import read_settings
 from pytest_invari.session.selection import expansion_of, make_runner, take_suites
-from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, uphold
+from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, restore_failure
 from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.settings import Settings
 from pytest_invari.suitefile.checks import Expansion
@@ -168,7 +168,7 @@ class SuitePlugin:
         report = yield
         if not isinstance(item, CheckItem):
             return report
-        uphold(item, report, self._settings.strict)
+        restore_failure(item, report, self._settings.strict)
         if report.when == "call":
             if report.skipped and hasattr(report, "wasxfail"):
                 item.leave_undecided(why_nothing(report))
@@ -308,7 +308,7 @@ class SuitePlugin:
         from pytest_invari.session.scheduling import SubjectScheduling
 
         if isinstance(sched, SubjectScheduling):
-            for name in sched.given_up_with(crashitem):
+            for name in sched.abandoned_with(crashitem):
                 lost = copy.copy(report)
                 lost.nodeid, lost.longrepr = name, f"its worker crashed while running {crashitem!r}"
                 self._config.hook.pytest_runtest_logreport(report=lost)

@@ -29,7 +29,7 @@ class SubjectScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is 
         self._scopes = scopes
         others = OF_OTHERS[config.getoption("dist")]
         self._others = None if others is None else others(config, log)
-        self._given_up: dict[str, list[str]] = {}
+        self._abandoned: dict[str, list[str]] = {}
 
     def remove_node(self, node: Any) -> str | None:
         """Give up the subject that a crashed worker was at; the rest of its work goes to others."""
@@ -40,12 +40,12 @@ class SubjectScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is 
             return crashed
         pending[0].update(dict.fromkeys(left, True))
         super().remove_node(node)
-        self._given_up[left[0]] = left[1:]
+        self._abandoned[left[0]] = left[1:]
         return left[0]
 
-    def given_up_with(self, crashed: str) -> list[str]:
+    def abandoned_with(self, crashed: str) -> list[str]:
         """The other checks of the subject that were left when a worker crashed at this one; told once."""
-        return self._given_up.pop(crashed, [])
+        return self._abandoned.pop(crashed, [])
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid in self._scopes or self._others is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STRICT_RULES = "invari-strict-rules"
 
 # They would remember the id of something that is no item, stop the run, or show it amid the progress.
-_NOT_TOLD_AGAIN = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite", STRICT_RULES)
+_WITHOUT_REPORTS = ("session", "lfplugin", "stepwiseplugin", "terminalreporter", "invari-suite", STRICT_RULES)
 
 
 class StrictRules:
@@ -100,7 +100,7 @@ class StrictRules:
             self._finish(session)
         yield
         if judges:
-            self._keep_closed(session)
+            self._take_success(session)
 
     @property
     def blamed(self) -> list[Unjudged]:
@@ -143,14 +143,14 @@ class StrictRules:
             return
         if has_ended and not stopped:
             self._tell(session.config)
-        self._keep_closed(session)
+        self._take_success(session)
 
     @property
     def _must_fail(self) -> bool:
         """Whether the run cannot be a success for something that no failed report stands for."""
         return bool(self._overruled - self._failed) or (self._strict and bool(self.blamed))
 
-    def _keep_closed(self, session: pytest.Session) -> None:
+    def _take_success(self, session: pytest.Session) -> None:
         """Take a success from a run that is none, whoever has declared it."""
         is_success = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if is_success and (self._must_fail or (self._strict and self._failed)):
@@ -235,7 +235,7 @@ class StrictRules:
     def _tell(self, config: pytest.Config) -> None:
         """Report each of them as a failed test, so that JUnit, HTML and the summary line have it."""
         plugins = config.pluginmanager
-        without = [plugin for name in _NOT_TOLD_AGAIN if (plugin := plugins.get_plugin(name)) is not None]
+        without = [plugin for name in _WITHOUT_REPORTS if (plugin := plugins.get_plugin(name)) is not None]
         tell = plugins.subset_hook_caller("pytest_runtest_logreport", without)
         for each in self.blamed:
             for report in self._as_reports(each):
@@ -276,7 +276,7 @@ _SELECTS = ("-k", "-m", "--deselect", "--lf", "--last-failed", "--sw", "--stepwi
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def uphold(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
+def restore_failure(item: CheckItem, report: pytest.TestReport, strict: bool) -> None:
     """Give the report of an item back the failure that a hook has taken from it; under the gate, skips fail.
 
     Without the gate an expected failure (xfail) remains one: its author has said so, and pytest shows it.

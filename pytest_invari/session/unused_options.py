@@ -41,7 +41,7 @@ def refuse_without_suite(config: pytest.Config) -> None:
             f"without a suite, {' and '.join(ignored)} would be ignored: add --invari-suite=NAME "
             f"(--invari-list shows them); a default for every run is set by the ini key {key}"
         )
-    _watch(config, list(typed), is_gate="strict" in typed.values())
+    _watch(config, list(typed), is_strict="strict" in typed.values())
 
 
 def refuse_in_selfcheck(config: pytest.Config) -> None:
@@ -78,8 +78,8 @@ def refuse_without_selfcheck(config: pytest.Config) -> None:
 class _Watch:
     """Tells at the end that no test has used the fixture; a gate that has measured nothing fails."""
 
-    def __init__(self, config: pytest.Config, switches: list[str], is_gate: bool) -> None:
-        self._config, self._switches, self._is_gate = config, switches, is_gate
+    def __init__(self, config: pytest.Config, switches: list[str], is_strict: bool) -> None:
+        self._config, self._switches, self._is_strict = config, switches, is_strict
         self._assertions_before = _assertions_made()
         self._by_workers: set[str] = set()
         self._fails = False
@@ -94,7 +94,7 @@ class _Watch:
         if hasattr(self._config, "workeroutput"):
             if self._has_asserted:
                 self._config.workeroutput[_ASSERTIONS] = True
-        elif self._is_gate and not (self._is_used or self._has_asserted or runs_nothing(self._config)):
+        elif self._is_strict and not (self._is_used or self._has_asserted or runs_nothing(self._config)):
             self._fails = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
             if self._fails:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -130,6 +130,6 @@ def _assertions_made() -> int:
     return 0 if module is None else module.assertions_made
 
 
-def _watch(config: pytest.Config, switches: list[str], is_gate: bool = False) -> None:
+def _watch(config: pytest.Config, switches: list[str], is_strict: bool = False) -> None:
     if switches:
-        config.pluginmanager.register(_Watch(config, switches, is_gate), "invari-ignored")
+        config.pluginmanager.register(_Watch(config, switches, is_strict), "invari-ignored")

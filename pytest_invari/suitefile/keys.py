@@ -37,7 +37,7 @@ from pytest_invari.suitefile.values import (
     SuiteKey,
     Text,
     ValueKind,
-    Whole,
+    WholeNumber,
     shown,
 )
 
@@ -97,7 +97,7 @@ class ViewWord:
         if value == CANONICAL:
             return CANONICAL
         try:
-            return str(Whole(0).read(name, value))
+            return str(WholeNumber(0).read(name, value))
         except InvariError:
             raise InvariError(
                 f'{name} must hold "{CANONICAL}" and seeds, which are whole numbers such as 13, not '
@@ -106,7 +106,7 @@ class ViewWord:
 
     def schema(self) -> Schema:
         """See :class:`pytest_invari.suitefile.values.ValueKind`."""
-        return {"anyOf": [{"const": CANONICAL}, Whole(0).schema()]}
+        return {"anyOf": [{"const": CANONICAL}, WholeNumber(0).schema()]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _kind_of(declared: Setting) -> ValueKind:
     if declared.type is bool:
         return Flag()
     if declared.type is int:
-        return Whole(declared.least)
+        return WholeNumber(declared.least)
     if declared.type is float:
         return Number(declared.least, declared.below)
     return ViewWords(declared.alone)
@@ -181,9 +181,9 @@ PROFILE = (
     SuiteKey(
         "datasets", Several(Text()), "names of data sets, or paths of task files, also beside the suite"
     ),
-    SuiteKey("k", Several(Whole(2)), "candidates in each list; each length is measured by itself"),
+    SuiteKey("k", Several(WholeNumber(2)), "candidates in each list; each length is measured by itself"),
     replace(_VIEWS.pop("views"), default=None),
-    SuiteKey("queries", Whole(), "the first so many queries; all of the data set's without it", None),
+    SuiteKey("queries", WholeNumber(), "the first so many queries; all of the data set's without it", None),
     SuiteKey("title", Text(), "what the profile is for, for people", ""),
     *_VIEWS.values(),
     SuiteKey(
@@ -241,7 +241,7 @@ _METRIC = (
 _WITNESS = (
     SuiteKey(
         "max_calls",
-        Whole(0),
+        WholeNumber(0),
         "the most further rankings that make a witness smaller; 0 shows two of the measured ones",
         MAX_CALLS,
     ),
@@ -254,8 +254,8 @@ _OWN = (
 _TAIL = (
     SuiteKey("why", Text(), "where the bound comes from; shown when the criterion fails", ""),
     SuiteKey("profiles", Several(NAME), "the only profiles that it belongs to; all without it", ()),
-    SuiteKey("needs_views", Whole(0), "left out of a run with fewer views than this", 0),
-    SuiteKey("only_at_views", Whole(0), "left out of a run with another number of views than this", 0),
+    SuiteKey("needs_views", WholeNumber(0), "left out of a run with fewer views than this", 0),
+    SuiteKey("only_at_views", WholeNumber(0), "left out of a run with another number of views than this", 0),
 )
 
 CRITERION = (*_HEAD, *_METRIC, *_WITNESS, *_OWN, *_TAIL)

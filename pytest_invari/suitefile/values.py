@@ -125,7 +125,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumber:
     """A whole number from *least* up."""
 
     least: int = 1

@@ -40,7 +40,7 @@ LONGEST_WAIT = 60.0
 SHOWN = 200
 
 _Given = TypeVar("_Given")
-_Result = TypeVar("_Result")
+_Output = TypeVar("_Output")
 
 
 class ServiceError(RankingError):
@@ -161,8 +161,8 @@ class Client:
         return self._tried("POST", path, json.dumps(body, allow_nan=False).encode())
 
     def each(
-        self, work: Callable[[_Given], _Result], given: Sequence[_Given], done: Callable[[], None]
-    ) -> list[_Result]:
+        self, work: Callable[[_Given], _Output], given: Sequence[_Given], done: Callable[[], None]
+    ) -> list[_Output]:
         """Do *work* on each, as many at a time as the host allows; results keep their order.
 
         *done* is called in this thread after each, for the progress. What is in flight when it is interrupted
@@ -178,7 +178,7 @@ class Client:
             )
         stopped = self._stopped
         waiting: queue.SimpleQueue[tuple[int, _Given]] = queue.SimpleQueue()
-        ready: queue.SimpleQueue[tuple[int, _Result | None, BaseException | None]] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[tuple[int, _Output | None, BaseException | None]] = queue.SimpleQueue()
         for numbered in enumerate(given):
             waiting.put(numbered)
 
@@ -192,7 +192,7 @@ class Client:
                         ready.put((place, None, error))
 
         _ = self._http  # made once, before there are threads that would each make one
-        made: dict[int, _Result] = {}
+        made: dict[int, _Output] = {}
         try:
             for _ in range(min(self.limits.concurrency, len(given))):
                 # Daemons: an interrupted run must not wait for a service that is slow.
@@ -298,7 +298,7 @@ class Client:
         try:
             return self._clean(json.loads(body)), headers
         except (ValueError, RecursionError):
-            said = self._told(body)
+            said = self._error_text(body)
             raise ServiceError(f"{url}: the answer is no JSON: {said or 'it is empty'}") from None
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
@@ -332,12 +332,12 @@ class Client:
                 f"{url}: answers {status}, a redirect to {target}, which is not followed; name the address "
                 "that is meant"
             )
-        message = f"{url}: answers {status}: {self._told(body) or 'without a text'}"
+        message = f"{url}: answers {status}: {self._error_text(body) or 'without a text'}"
         if status in TRANSIENT or (status >= 500 and status not in LASTING):
             raise TransientServiceError(message, _retry_after(headers.get("retry-after", "")))
         raise ServiceError(message)
 
-    def _told(self, body: bytes) -> str:
+    def _error_text(self, body: bytes) -> str:
         # Before anything is cut, or a part of the key could remain.
         whole = self._hidden.in_json(body.decode("utf-8", "replace"))
         return self._short(" ".join(whole[: 4 * SHOWN].split()))

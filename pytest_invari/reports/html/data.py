@@ -32,7 +32,7 @@ def exposure_top(k: int) -> int:
     return 5 if k > 5 else 1
 
 
-def material(measured: Measured) -> dict[str, Any]:
+def page_data(measured: Measured) -> dict[str, Any]:
     """What is drawn of one subject.
 
     ``exposure`` holds the length of the ``top``, how many ``views`` of all queries count, for each input

@@ -30,7 +30,7 @@ _TARGETS = {
 }
 _MEASURES = {"": "by exposure variance", "ranking_": "by Kendall's tau"}
 
-Analysis = Mapping[str, Any]
+_Findings = Mapping[str, Any]
 
 
 def section(subjects: Sequence[Summary]) -> Section | Absent:
@@ -67,7 +67,7 @@ def associations(subjects: Sequence[Summary]) -> Iterator[Panel]:
         yield Panel("Disjoint against reused targets", f"Spearman's rho, {measure}", rows)
 
 
-def _row(summary: Summary, name: str, found: Analysis) -> IntervalRow:
+def _row(summary: Summary, name: str, found: _Findings) -> IntervalRow:
     level = found["mechanical"]
     null, spread = _number(found["chance"]), (math.nan, math.nan)
     if level is not None:
@@ -126,7 +126,7 @@ def _sizes(summary: Summary, prefix: str) -> list[tuple[int, float, float, float
     return found
 
 
-def _analysis(summary: Summary) -> Analysis:
+def _analysis(summary: Summary) -> _Findings:
     """Empty where there is none, or no query to analyse."""
     found = summary.analyses.get("independent_views", {})
     return found if "statistics" in found else {}

@@ -15,7 +15,7 @@ from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation,
 from pytest_invari.observation.observe import observe
 from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request
-from pytest_invari.reports.html.data import material
+from pytest_invari.reports.html.data import page_data
 from pytest_invari.reports.html.exposure import chance_band, expected_deviation, exposures
 from pytest_invari.reports.html.lengths import lengths
 from pytest_invari.reports.html.plane import Point, with_dominators
@@ -64,7 +64,7 @@ def measure(reranker: Any = None, plan: Plan | None = None) -> Measured:
 
 def test_exposure_is_that_of_the_metric() -> None:
     measured = measure()
-    found = material(measured)["exposure"]
+    found = page_data(measured)["exposure"]
     table = exposure(measured.positions, measured.ranks, 5)
     assert found["views"] == 14 * 5
     assert [hits / found["views"] for hits in found["hits"]] == list(table)
@@ -72,13 +72,13 @@ def test_exposure_is_that_of_the_metric() -> None:
 
 
 def test_the_view_in_the_data_sets_own_order_does_not_count() -> None:
-    found = material(measure(plan=Plan("films", K, None, 5, include_canonical=True)))["exposure"]
+    found = page_data(measure(plan=Plan("films", K, None, 5, include_canonical=True)))["exposure"]
     assert found["views"] == 14 * 4
 
 
 def test_the_least_stable_queries_come_first_and_ties_go_by_id() -> None:
     measured = measure()
-    found = material(measured)["unstable"]
+    found = page_data(measured)["unstable"]
     assert len(found) == 10
     distances = []
     for each in found:
@@ -94,7 +94,7 @@ def test_the_least_stable_queries_come_first_and_ties_go_by_id() -> None:
 
 def test_a_query_is_shown_as_it_was_seen_and_ranked() -> None:
     measured = measure()
-    found = material(measured)["unstable"][0]
+    found = page_data(measured)["unstable"][0]
     seen = {each.view: each for each in measured.observations if each.query_id == found["query"]}
     assert found["views"] == [f"seed0.{draw}" for draw in range(5)]
     for candidate in found["candidates"]:
@@ -107,7 +107,7 @@ def test_a_query_is_shown_as_it_was_seen_and_ranked() -> None:
 
 def test_a_view_without_a_ranking_is_shown_as_failed() -> None:
     plan = Plan("films", K, None, 5, on_failure="drop")
-    found = material(measure(Drifting(fails=True), plan))
+    found = page_data(measure(Drifting(fails=True), plan))
     assert found["exposure"]["views"] == 14 * 5 - 1
     [query] = [each for each in found["unstable"] if each["query"] == "q13"]
     assert {candidate["ranks"][0] for candidate in query["candidates"]} == {None}
@@ -125,7 +125,7 @@ class Silent(Drifting):
 
 
 def test_a_query_of_which_every_view_failed_moved_nothing() -> None:
-    found = material(measure(Silent(), Plan("films", K, None, 5, on_failure="random")))
+    found = page_data(measure(Silent(), Plan("films", K, None, 5, on_failure="random")))
     # Nothing was ranked, and only the random orders in its place differ.
     assert "q13" not in [each["query"] for each in found["unstable"]]
 
@@ -135,11 +135,11 @@ def test_a_query_of_which_every_view_failed_moved_nothing() -> None:
 )
 def test_the_views_that_a_pooled_figure_counts_are_told(on_failure: OnFailure, counted: int) -> None:
     plan = Plan("films", K, None, 5, on_failure=on_failure)
-    assert material(measure(Drifting(fails=True), plan))["exposure"]["pooled"] == counted
+    assert page_data(measure(Drifting(fails=True), plan))["exposure"]["pooled"] == counted
 
 
 def test_candidates_stand_in_the_order_of_their_mean_rank_with_what_they_moved() -> None:
-    shown = queries(summary(k=K, pictures=material(measure())))[0]
+    shown = queries(summary(k=K, pictures=page_data(measure())))[0]
     means = [np.mean([int(cell.rank) for cell in each.cells]) for each in shown.candidates]
     assert means == sorted(means)
     for each in shown.candidates:
@@ -162,7 +162,7 @@ def test_long_titles_are_cut_and_secrets_hidden() -> None:
     plan = Plan("films", K, None, 5)
     found = observe(Drifting(), tasks, plan.sample(tasks), show=False)
     measured = Measured(SubjectName("drifting", "films", K), plan, tasks, found)
-    titles = [each["title"] for each in material(measured)["unstable"][0]["candidates"]]
+    titles = [each["title"] for each in page_data(measured)["unstable"][0]["candidates"]]
     assert titles[0] == "x" * 159 + "…"
     assert titles[1] == "api_key=(hidden)"
 
@@ -207,7 +207,7 @@ def test_what_ignores_positions_is_within_the_bands_of_short_lists_too(k: int) -
     tasks = make_tasks(200, k)
     plan = Plan("films", k, None, min(5, math.factorial(k) - 1))
     seen = observe(Steady(), tasks, plan.sample(tasks), show=False)
-    counts = material(Measured(SubjectName("steady", "films", k), plan, tasks, seen))["exposure"]
+    counts = page_data(Measured(SubjectName("steady", "films", k), plan, tasks, seen))["exposure"]
     steady = subject("steady", k)
     steady.pictures = {"exposure": counts}
     [found] = exposures([steady])

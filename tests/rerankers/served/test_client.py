@@ -436,7 +436,7 @@ def test_a_key_that_an_error_repeats_is_hidden_also_where_the_text_is_cut(
     asked = client("http://localhost", key_file=tmp_path / "key")
     asked.check()
     for spaces in range(760, 810):
-        told = asked._told(b"{" + b" " * spaces + f"{key} is wrong".encode())
+        told = asked._error_text(b"{" + b" " * spaces + f"{key} is wrong".encode())
         assert key[:8] not in told
     with pytest.raises(ServiceError, match=r"is compressed \(\(hidden\)\)"):
         echo(client(chat_server.url("encoded"), key_file=tmp_path / "key"))
