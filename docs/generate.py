@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from pytest_invari import hookspecs
-from pytest_invari.metrics import METRICS, Metric
+from pytest_invari.metrics import Metric, built_in_metrics
+from pytest_invari.metrics.metric import Finding
 from pytest_invari.session.options import ALIAS
 from pytest_invari.settings import Option, options
 from pytest_invari.suitefile import keys as suite_keys
@@ -178,7 +179,7 @@ The words for `metric` and `report`. Where there is an *@k*, write the length of
 a value for each query; some only one for *all*, and some are findings of an analysis.
 [metrics.md](../metrics.md) says what each of them sees.
 
-{table(["metric", "better", "range", "of", "meaning"], map(_metric, METRICS.values()))}"""
+{table(["metric", "better", "range", "of", "meaning"], map(_metric, built_in_metrics().values()))}"""
 
 
 def _sections() -> Iterator[str]:
@@ -283,7 +284,7 @@ def _metric(metric: Metric) -> list[str]:
     ends = [f"from {metric.low:g}"] if math.isfinite(metric.low) else []
     ends += [f"to {metric.high:g}"] if math.isfinite(metric.high) else []
     of = {"per_query": "each query", "pooled": "all", "analysis": "all"}[metric.kind]
-    if metric.analysis:
+    if isinstance(metric, Finding):
         of = f"all ({code(metric.analysis)})"
     return [code(name), metric.direction, " ".join(ends), of, metric.description]
 

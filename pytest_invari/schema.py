@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 
-from pytest_invari.metrics import METRICS
+from pytest_invari.metrics import built_in_metrics
 from pytest_invari.suitefile.keys import (
     COMPARISONS,
     CRITERION,
@@ -108,8 +108,9 @@ def _rules_of_profiles() -> Iterator[Schema]:
 
 def _ranges() -> Iterator[Schema]:
     """For each range that metrics have, the bounds and distances that can be meant."""
-    for low, high in sorted({(metric.low, metric.high) for metric in METRICS.values()}):
-        families = sorted(each.family for each in METRICS.values() if (each.low, each.high) == (low, high))
+    known = built_in_metrics().values()
+    for low, high in sorted({(metric.low, metric.high) for metric in known}):
+        families = sorted(each.family for each in known if (each.low, each.high) == (low, high))
         at_least: Schema = {}
         at_most: Schema = {}
         properties: Schema = {"at_least": at_least, "at_most": at_most}

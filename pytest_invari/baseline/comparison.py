@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
     from pytest_invari.metrics import Metric
     from pytest_invari.metrics.arrays import Floats
-    from pytest_invari.metrics.catalog import Direction
+    from pytest_invari.metrics.metric import Direction
     from pytest_invari.statistics import Interval
 
 

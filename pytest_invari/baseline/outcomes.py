@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_invari.criteria.judgement import Judgement, Verdict
 
 if TYPE_CHECKING:
-    from pytest_invari.metrics.catalog import Direction
+    from pytest_invari.metrics.metric import Direction
 
 Outcome = Literal["improved", "same", "regressed", "undecided", "missing"]
 

@@ -13,7 +13,7 @@ from pytest_invari.criteria.criterion import Criterion
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.wording import Wording, remarks_of
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.standing import COSTS
+from pytest_invari.metrics.costs import COSTS
 from pytest_invari.suitefile.checks import AT_BASELINE
 from pytest_invari.text import figure, number
 

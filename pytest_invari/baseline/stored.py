@@ -11,6 +11,7 @@ from pytest_invari.baseline.changes import entry_id, reported
 from pytest_invari.baseline.outcomes import ROUNDING
 from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.errors import InvariError
+from pytest_invari.metrics.custom import OwnMetric
 from pytest_invari.protocol.capabilities import source_of
 from pytest_invari.records.manifest import (
     MODEL_LIBRARIES,
@@ -156,11 +157,11 @@ def _why_impossible(metric: Metric, value: Value) -> str:
 
 def _function(metric: Metric) -> dict[str, Scalar]:
     """What the function of a user's own metric is known by; nothing of a built-in one."""
-    if metric.custom is None:
+    if not isinstance(metric, OwnMetric):
         return {}
-    if metric.custom.version:
-        return {"metric.version": metric.custom.version}
-    return flatten(source_of(metric.custom.function), "metric.")
+    if metric.version:
+        return {"metric.version": metric.version}
+    return flatten(source_of(metric.function), "metric.")
 
 
 def _runs_a_model(reranker: Mapping[str, Scalar]) -> bool:

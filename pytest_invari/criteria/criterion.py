@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.criteria.wording import Wording, remarks_of
-from pytest_invari.metrics.standing import COSTS
+from pytest_invari.metrics.costs import COSTS
 from pytest_invari.text import figure
 
 if TYPE_CHECKING:

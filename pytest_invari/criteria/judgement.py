@@ -97,26 +97,23 @@ def judge(
     max_undefined: float,
     excused: int = 0,
     note: str = "",
-    why: str | None = None,
+    why: str = "",
 ) -> Judgement:
     """Judge the interval of a metric, or of its difference from a baseline's, by the *limit* it must keep to.
 
     Nothing measured fails: a gate must not pass because there was nothing to look at. Fewer than
     *min_queries* queries, or more than the share *max_undefined* of queries without a value, leave the
     verdict undecided, whatever the interval says; *excused* of those, which can have none by their nature,
-    do not count. A *note* is added to the reason; *why* is the reason code where no query has a value.
+    do not count. A *note* is added to the reason; *why* is the reason where no query has a value.
     """
     # Here, because collecting checks must not load NumPy.
-    from pytest_invari.metrics.reasons import meaning
     from pytest_invari.statistics import minimum_detectable_effect, queries_needed
 
     total = interval.n + interval.undefined
     if interval.n == 0 or math.isnan(interval.estimate):
         reason = "nothing measured"
         if total:
-            reason += f": none of {counted(total, 'query')} has a value" + (
-                f": {meaning(why)}" if why else ""
-            )
+            reason += f": none of {counted(total, 'query')} has a value" + (f": {why}" if why else "")
         if interval.n:
             reason = f"undefined: {interval.reason}"
         return Judgement("fail", limit.value, undefined=interval.undefined, reason=reason)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_invari.criteria.criterion import Comparison, Criterion
 from pytest_invari.criteria.judgement import Judgement, Limit, judge
 from pytest_invari.errors import InvariError
+from pytest_invari.metrics.metric import Finding
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
@@ -50,12 +51,12 @@ class MetricCriterion(Criterion):
     @property
     def judges_failures(self) -> bool:
         """See :class:`Criterion`."""
-        return self.metric.family == "invalid_view_rate"
+        return self.metric.is_of_failures
 
     @property
     def why_not_stored(self) -> str:
         """See :class:`Criterion`."""
-        is_finding = self.metric.kind == "analysis"
+        is_finding = isinstance(self.metric, Finding)
         return "a finding of an analysis has no value for each query" if is_finding else ""
 
     def bound(self, k: int) -> float:
@@ -109,14 +110,17 @@ class MetricCriterion(Criterion):
             if evidence.baseline is None
             else measured.difference(evidence.baseline, name)
         )
+        why = None if interval.n else measured.why_undefined(name)
         return judge(
             self.limit(evidence.k),
             interval,
             min_queries=evidence.min_queries,
             max_undefined=evidence.max_undefined,
             excused=measured.excused(name),
-            note=measured.analyses.note(self.metric) if self.metric.kind == "analysis" else evidence.faults,
-            why=None if interval.n else measured.why_undefined(name),
+            note=(
+                measured.analyses.note(self.metric) if isinstance(self.metric, Finding) else evidence.faults
+            ),
+            why=self.metric.meaning(why) if why else "",
         )
 
 

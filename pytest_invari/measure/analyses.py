@@ -16,8 +16,7 @@ from pytest_invari.observation.uncertainty import canonical_uncertainty
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_invari.metrics import Metric
-    from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.metrics.metric import Analysis, Finding
     from pytest_invari.observation.observation import Observation
     from pytest_invari.observation.plan import Plan
     from pytest_invari.tasks.task import TaskSet
@@ -87,18 +86,18 @@ class Analyses:
             margin=uncertainty.margin,
         )
 
-    def interval(self, metric: Metric) -> statistics.Interval:
+    def interval(self, metric: Finding) -> statistics.Interval:
         """A figure of one of the analyses."""
         if not self.query_ids:
             nan = float("nan")
             return statistics.Interval(nan, nan, nan, 0, len(self._tasks.tasks), reason="no_defined_query")
         if metric.analysis == "independent_views":
             return self.validity.findings[metric.family].interval
-        if metric.family != "v2_dominated":
+        if metric.k is None:
             return self.routing.benefit[metric.family]
-        return self._domination((metric.k or 0) / 100)
+        return self._domination(metric.k / 100)
 
-    def note(self, metric: Metric) -> str:
+    def note(self, metric: Finding) -> str:
         """What must be read beside a figure: the level that reuse alone would give it."""
         if metric.analysis != "independent_views" or not self.query_ids:
             return ""

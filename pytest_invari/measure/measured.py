@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,14 +12,18 @@ import numpy as np
 
 from pytest_invari import metrics, statistics
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.blocks import Block, Member, compute, labels_of, make_block
-from pytest_invari.measure.pooled import Pooled, pooled_deviation
-from pytest_invari.measure.repeated import FAILED_VIEWS, repeat_differences
+from pytest_invari.measure.blocks import Member, compute, labels_of, make_block
+from pytest_invari.measure.pooled import Pooled, pool
+from pytest_invari.measure.repeated import repeat_values
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
+from pytest_invari.metrics.block import Block
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
+from pytest_invari.metrics.custom import OwnMetric
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
+from pytest_invari.metrics.metric import Finding, PooledMetric, QueryMetric, RepeatMetric, ViewMetric
 from pytest_invari.metrics.ppi import ppi
-from pytest_invari.observation.observation import failure_of, has_cost, is_valid
+from pytest_invari.metrics.reasons import FAILED_VIEWS
+from pytest_invari.observation.observation import failure_of, is_valid
 from pytest_invari.protocol.seeding import shuffled
 from pytest_invari.statistics.pairings import pairing_p_value
 
@@ -30,9 +34,6 @@ if TYPE_CHECKING:
     from pytest_invari.observation.plan import Plan, SubjectName
     from pytest_invari.statistics import Interval, PooledCounts
     from pytest_invari.tasks.task import TaskSet
-
-
-_COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +141,7 @@ class Measured:
             InvariError: there is no such metric.
         """
         if name not in self._values:
-            metric = metrics.parse_metric(name)
-            if metric.kind == "pooled":
-                self._values[name] = pooled_deviation(metric, self.blocks, len(self.query_ids), self.plan.k)
-            elif metric.family in _COSTS:
-                self._values[name] = self._over_views(
-                    lambda seen: getattr(seen.ranking.cost, metric.family), has_cost
-                )
-            elif metric.family == "repeat_difference":
-                self._values[name] = repeat_differences(self._by_query, self.repeats, self.plan.ties)
-            elif metric.family == "invalid_view_rate":
-                self._values[name] = self._over_views(lambda seen: not is_valid(seen))
-            else:
-                self._values[name] = self._per_query(metric)
+            self._values[name] = self._computed(metrics.parse_metric(name))
         return self._values[name]
 
     def excused(self, name: str) -> int:
@@ -182,7 +171,7 @@ class Measured:
         """
         key = (name, "")
         metric = metrics.parse_metric(name)
-        if metric.kind == "analysis":
+        if isinstance(metric, Finding):
             return self.analyses.interval(metric)
         if key not in self._intervals:
             value = self.metric(name)
@@ -302,18 +291,27 @@ class Measured:
     def _block(self, members: Sequence[Member]) -> Block:
         return make_block(members, self.plan.views, self.plan.k, self.plan.ties)
 
-    def _per_query(self, metric: Metric) -> PerQuery:
+    def _computed(self, metric: Metric) -> PerQuery | Pooled:
+        match metric:
+            case QueryMetric() | OwnMetric():
+                return self._per_query(metric)
+            case ViewMetric():
+                return self._over_views(metric)
+            case RepeatMetric():
+                return repeat_values(metric, self._by_query, self.repeats, self.plan.ties)
+            case PooledMetric():
+                return pool(metric, self.blocks, len(self.query_ids), self.plan.k)
+        raise InvariError(f"{metric.name} is a finding of an analysis, which has no value for each query")
+
+    def _per_query(self, metric: QueryMetric | OwnMetric) -> PerQuery:
         found = merge(len(self.query_ids), ((block.queries, compute(metric, block)) for block in self.blocks))
         reasons = tuple(FAILED_VIEWS if reason == "not_observed" else reason for reason in found.reasons)
         return PerQuery(found.values, reasons)
 
-    def _over_views(
-        self,
-        value: Callable[[Observation], float],
-        counts: Callable[[Observation], bool] = lambda seen: True,
-    ) -> PerQuery:
-        """The mean over the views of each query that *counts* takes, valid or not."""
-        values = [[value(seen) for seen in self._by_query[each] if counts(seen)] for each in self.query_ids]
+    def _over_views(self, metric: ViewMetric) -> PerQuery:
+        """The mean over the views of each query, valid or not."""
+        said = [[metric.function(seen.ranking) for seen in self._by_query[each]] for each in self.query_ids]
+        values = [[value for value in each if value is not None] for each in said]
         means = np.array([np.mean(each) if each else np.nan for each in values], np.float64)
         return PerQuery.of(means, np.isnan(means), FAILED_VIEWS)
 
@@ -325,8 +323,9 @@ class Measured:
 
     def _considered(self, name: str, values: Floats) -> Floats:
         """Those of *values* (N,) that the metric is about."""
-        # Only the first queries were ranked again, and the others say nothing about it.
-        return values[: self.plan.repeats] if name == "repeat_difference" and self.repeats else values
+        # Only the first queries were asked again, and the others say nothing about it.
+        is_of_repeats = isinstance(metrics.parse_metric(name), RepeatMetric)
+        return values[: self.plan.repeats] if is_of_repeats and self.repeats else values
 
     def _range(self, name: str) -> tuple[float, float]:
         metric = metrics.parse_metric(name)

@@ -1,27 +1,19 @@
-"""Metrics that only all queries together have: exposure is counted over all of them."""
+"""Metrics that only all queries together have: its counts are pooled over them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_invari import statistics
-from pytest_invari.metrics import exposure
 
 if TYPE_CHECKING:
-    from pytest_invari.measure.blocks import Block
-    from pytest_invari.metrics import Metric
+    from pytest_invari.metrics.block import Block
+    from pytest_invari.metrics.metric import PooledMetric
     from pytest_invari.statistics import PooledCounts
-
-
-_DEVIATIONS = {
-    "exposure_deviation": exposure.maximum_exposure_deviation,
-    "exposure_deviation_mean": exposure.mean_exposure_deviation,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +36,15 @@ class Pooled:
         return float(self.statistic(np.asarray(self.counts.numerators).sum(axis=0) / total))
 
 
-def pooled_deviation(metric: Metric, blocks: Iterable[Block], queries: int, items: int) -> Pooled:
-    """An exposure deviation of lists of *items* over the *blocks* of *queries*."""
+def pool(metric: PooledMetric, blocks: Iterable[Block], queries: int, items: int) -> Pooled:
+    """A metric of the *blocks* of *queries*, whose lists have *items*."""
     k = metric.k or 0
-    top = np.zeros((queries, items), np.int64)
-    views = np.zeros(queries, np.int64)
+    numerators = np.zeros((queries, items), np.int64)
+    denominators = np.zeros(queries, np.int64)
     for block in blocks:
-        counts = exposure.exposure_counts(block.positions, block.ranks, k)
-        top[block.queries], views[block.queries] = counts.top, counts.views
-    statistic = partial(_DEVIATIONS[metric.family], k=k)
-    return Pooled(statistics.PooledCounts(top, views), statistic, distance_from=k / items)
+        numerators[block.queries], denominators[block.queries] = metric.counts(block, k)
+    return Pooled(
+        statistics.PooledCounts(numerators, denominators),
+        lambda shares: metric.statistic(shares, k),
+        metric.distance_from(k, items),
+    )

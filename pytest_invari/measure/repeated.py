@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_invari.metrics.arrays import PerQuery, merge, query_arrays
-from pytest_invari.metrics.repeats import repeat_difference
+from pytest_invari.metrics.reasons import FAILED_VIEWS
 from pytest_invari.observation.observation import is_valid
 
 if TYPE_CHECKING:
+    from pytest_invari.metrics.metric import RepeatMetric
     from pytest_invari.observation.observation import Observation
     from pytest_invari.settings import Ties
 
 
-FAILED_VIEWS = "failed_views"
 NOT_REPEATED = "not_repeated"
 
 
-def repeat_differences(
-    answers: Mapping[str, Sequence[Observation]], repeats: Sequence[Observation], ties: Ties
+def repeat_values(
+    metric: RepeatMetric,
+    answers: Mapping[str, Sequence[Observation]],
+    repeats: Sequence[Observation],
+    ties: Ties,
 ) -> PerQuery:
     """Of each query whose first view was ranked again; no value where one of the answers failed.
 
     Args:
+        metric: what is computed of them.
         answers: the observations of each query, by its id.
         repeats: those of the views that were ranked again.
         ties: how equal scores count.
@@ -37,13 +41,13 @@ def repeat_differences(
     for place, (query_id, views) in enumerate(answers.items()):
         if again := repeats_of.get(query_id):
             first = [seen for seen in views if seen.shown == again[0].shown]
-            results.append((np.array([place]), _difference(query_id, [*first, *again], ties)))
+            results.append((np.array([place]), _value(metric, query_id, [*first, *again], ties)))
     values = merge(len(answers), results)
     reasons = (NOT_REPEATED if reason == "not_observed" else reason for reason in values.reasons)
     return PerQuery(values.values, tuple(reasons))
 
 
-def _difference(query_id: str, observations: Sequence[Observation], ties: Ties) -> PerQuery:
+def _value(metric: RepeatMetric, query_id: str, observations: Sequence[Observation], ties: Ties) -> PerQuery:
     if not all(map(is_valid, observations)):
         return PerQuery.all_undefined(1, FAILED_VIEWS)
     arrays = query_arrays(
@@ -53,4 +57,4 @@ def _difference(query_id: str, observations: Sequence[Observation], ties: Ties) 
         [seen.ranking.scores for seen in observations],
     )
     ranks = arrays.tied_ranks if ties == "half" else arrays.ranks
-    return repeat_difference(ranks[None])
+    return metric.function(ranks[None])

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.errors import InvariError, InvariRecordsWarning, counted
 from pytest_invari.measure.loading import ALONE, BATCH, Loader, keys_of
-from pytest_invari.observation.observation import VALID
 from pytest_invari.observation.observe import in_recorded_orders, observe, request_for, stored
 from pytest_invari.observation.views import View
 from pytest_invari.progress import bar
@@ -190,7 +189,7 @@ class Runner:
                 [ranking] = rank_all(reranker, [request_for(task, View("", shown))])
                 costs.append(ranking.cost)
                 progress.advance()
-                return tuple(ranking.order) if ranking.status in VALID else None
+                return tuple(ranking.order) if ranking.is_valid else None
 
             yield rank
 

@@ -1,13 +1,20 @@
-"""The metrics by name; their kernels, pure functions on integer arrays, are the modules beside this one."""
+"""The metrics by name; each is declared beside its kernel, a pure function on integer arrays, in a module."""
 
 from pytest_invari.metrics.catalog import (
-    METRICS,
-    Metric,
-    Parameter,
     add_metrics,
     all_metrics,
+    built_in_metrics,
     metric_names,
     parse_metric,
 )
+from pytest_invari.metrics.metric import Metric, Parameter
 
-__all__ = ["METRICS", "Metric", "Parameter", "add_metrics", "all_metrics", "metric_names", "parse_metric"]
+__all__ = [
+    "Metric",
+    "Parameter",
+    "add_metrics",
+    "all_metrics",
+    "built_in_metrics",
+    "metric_names",
+    "parse_metric",
+]

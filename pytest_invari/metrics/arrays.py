@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_invari.errors import InvariError
+from pytest_invari.metrics.reasons import FEWER_THAN_2_ITEMS, FEWER_THAN_2_VIEWS
 
 Integers: TypeAlias = NDArray[np.signedinteger[Any]]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
-
-FEWER_THAN_2_VIEWS = "fewer_than_2_views"
-FEWER_THAN_2_ITEMS = "fewer_than_2_items"
 
 _INT16_ITEMS = 32767
 # Entries of a kernel's widest array in one chunk: about what stays in a core's cache.

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from pytest_invari.metrics.agreement_gap import AgreementGap, agreement_gap
 from pytest_invari.metrics.arrays import Floats, Integers, query_chunks, require_shape, too_small
 from pytest_invari.metrics.cells import cell_counts, position_buckets
+from pytest_invari.metrics.metric import BUCKETS, TIES, QueryMetric
 from pytest_invari.metrics.packed import item_pairs
+from pytest_invari.metrics.reasons import PAIRWISE
 
 # The products of all pairs of inputs and of outputs grow with M⁴: for more views, counting anew is faster.
 _MOST_VIEWS = 16
@@ -101,3 +103,30 @@ def _alike(
     first, second = item_pairs(ranks.shape[-1])
     signs = np.sign(ranks[..., second] - ranks[..., first]).astype(np.int8)
     return cells[:, one] == cells[:, other], signs[:, one] * signs[:, other]
+
+
+METRICS = (
+    QueryMetric(
+        family="bucket_agreement_gap",
+        place=40,
+        label="bucket agreement",
+        description=(
+            "how much more often two views agree on two items when both show them in the same regions"
+        ),
+        direction="lower",
+        low=-1.0,
+        source="0 on average without position effects, for every number of views",
+        null=0.0,
+        reasons={
+            **PAIRWISE,
+            NO_VIEWS_IN_ONE_CELL: (
+                "no two views show two items in the same two buckets, as in lists of 2 or 3: use longer "
+                "lists, or more views"
+            ),
+            NO_VIEWS_IN_DIFFERENT_CELLS: "all views show the items in the same pairs of buckets",
+        },
+        parameters=(BUCKETS, TIES),
+        standing="always",
+        function=lambda block, _: bucket_agreement_gap(block.positions, block.compared),
+    ),
+)

@@ -13,7 +13,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.catalog import CUTOFF, METRICS, Direction, Metric
+from pytest_invari.metrics.catalog import built_in_metrics
+from pytest_invari.metrics.metric import Direction, Metric
 from pytest_invari.protocol.usercode import refuse_async, shortened
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 HOOK = "hook pytest_invari_metrics"
+
+UNDEFINED_BY_METRIC = "undefined_by_metric"
 
 OWN_NAME = "[a-z][a-z0-9_]*"
 """The pattern of a name, without "@" and what follows."""
@@ -108,6 +111,14 @@ class CustomMetric:
             raise TypeError(f"version must be text, not {shortened(self.version)}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMetric(Metric):
+    """A metric of a user's own: ``function`` and ``version`` are what they declared."""
+
+    function: Callable[[RankedLists], Any]
+    version: str
+
+
 def own_metrics(named: Mapping[str, object]) -> dict[str, Metric]:
     """What the hook names, as the catalogue holds it.
 
@@ -118,26 +129,27 @@ def own_metrics(named: Mapping[str, object]) -> dict[str, Metric]:
     return {name: _metric(name, value) for name, value in named.items()}
 
 
-def _metric(name: str, value: object) -> Metric:
+def _metric(name: str, value: object) -> OwnMetric:
     if not isinstance(name, str) or not re.fullmatch(OWN_NAME, name):
         raise InvariError(
             f"{HOOK}: {shortened(name)} is no name of a metric; a name has lower-case letters, digits and _, "
             "a letter first"
         )
-    if name in METRICS:
+    if name in built_in_metrics():
         raise InvariError(f"{HOOK}: {name!r} is a built-in metric; give yours another name")
     if not isinstance(value, CustomMetric):
         raise InvariError(f"{HOOK}: {name!r} must be a CustomMetric, not {shortened(value)}")
-    return Metric(
-        name,
-        value.direction,
-        float(value.low),
-        float(value.high),
-        value.description,
-        HOOK,
+    return OwnMetric(
+        family=name,
+        description=value.description,
+        direction=value.direction,
+        low=float(value.low),
+        high=float(value.high),
+        source=HOOK,
+        reasons={UNDEFINED_BY_METRIC: "the metric itself gives none"},
         has_cutoff=value.has_cutoff,
-        parameters=(CUTOFF,) if value.has_cutoff else (),
-        custom=value,
+        function=value.function,
+        version=value.version,
     )
 
 

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pytest_invari.errors import InvariError, counted
-from pytest_invari.metrics.arrays import Floats, PerQuery
-from pytest_invari.metrics.custom import HOOK
+from pytest_invari.metrics.arrays import Floats, PerQuery, query_chunks
+from pytest_invari.metrics.block import Block
+from pytest_invari.metrics.custom import HOOK, UNDEFINED_BY_METRIC, OwnMetric, RankedLists
 from pytest_invari.protocol.usercode import shortened, unawaited, user_code
-
-if TYPE_CHECKING:
-    from pytest_invari.metrics.catalog import Metric
-    from pytest_invari.metrics.custom import RankedLists
-
-
-UNDEFINED_BY_METRIC = "undefined_by_metric"
 
 # A mean of values that lie in a range may miss its ends by this.
 _ROUNDING = 1e-12
 
 
-def custom_values(metric: Metric, lists: RankedLists) -> PerQuery:
-    """What the metric's function makes of *lists*; NaN is undefined.
+def custom_values(metric: OwnMetric, block: Block) -> PerQuery:
+    """What the metric's function makes of the lists of *block*; NaN is undefined.
+
+    It is called for some queries at a time, so that its arrays do not grow with the data set.
 
     Raises:
         InvariError: the function raises, or returns anything but one number a query in the metric's range.
     """
-    assert metric.custom is not None
+    _, views, items = block.ranks.shape
+    parts = [
+        _values(metric, _ranked_lists(block, rows, metric.k))
+        for rows in query_chunks(len(block.queries), views * items)
+    ]
+    values = np.concatenate(parts)
+    return PerQuery.of(values, np.isnan(values), UNDEFINED_BY_METRIC)
+
+
+def _ranked_lists(block: Block, rows: slice, k: int | None) -> RankedLists:
+    return RankedLists(
+        query_ids=block.query_ids[rows],
+        ids=block.ids[rows],
+        # int64, whose sums and products in a user's function do not overflow.
+        positions=block.positions[rows].astype(np.int64),
+        ranks=block.compared[rows].astype(np.int64),
+        relevance=block.relevance[rows].copy(),
+        relevant_total=block.relevant_total[rows].astype(np.int64),
+        groups=block.groups[rows],
+        k=k,
+    )
+
+
+def _values(metric: OwnMetric, lists: RankedLists) -> Floats:
     who = f"metric {metric.name!r} of {HOOK}"
     with user_code("its function", who):
-        returned = metric.custom.function(lists)
+        returned = metric.function(lists)
         values = _numbers(returned, len(lists.query_ids))
     low, high = metric.low - _ROUNDING, metric.high + _ROUNDING
     odd = np.isinf(values) | (values < low) | (values > high)
@@ -41,7 +60,7 @@ def custom_values(metric: Metric, lists: RankedLists) -> PerQuery:
             f"{who}: its function returned {values[place]:g} for query {lists.query_ids[place]!r}; values "
             f"must lie between {metric.low:g} and {metric.high:g}, and NaN stands for none"
         )
-    return PerQuery.of(np.clip(values, metric.low, metric.high), np.isnan(values), UNDEFINED_BY_METRIC)
+    return np.clip(values, metric.low, metric.high)
 
 
 def _numbers(returned: Any, queries: int) -> Floats:

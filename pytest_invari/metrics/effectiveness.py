@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pytest_invari.metrics.arrays import Bools, Floats, Integers, PerQuery, query_chunks, require_shape
+from pytest_invari.metrics.metric import POSITION_BIAS, QueryMetric
 from pytest_invari.metrics.tie_groups import TieGroups
 
 NO_RELEVANT_CANDIDATE = "no_relevant_candidate"
@@ -98,3 +99,44 @@ def _mean_over_views(
         groups = TieGroups.of(ranks[chunk], relevant[chunk])
         means[chunk] = (value(groups) / best[chunk, None]).mean(axis=1)
     return PerQuery.of(means, without, NO_RELEVANT_CANDIDATE)
+
+
+_UNDEFINED = {NO_RELEVANT_CANDIDATE: "no candidate is marked as relevant", NO_VIEWS: ""}
+
+METRICS = (
+    QueryMetric(
+        family="hr",
+        place=120,
+        label="HR",
+        description="the share of views with a relevant item in the top k",
+        direction="higher",
+        source=f"{POSITION_BIAS}, section 4",
+        reasons=_UNDEFINED,
+        has_cutoff=True,
+        standing="always",
+        function=lambda block, k: hit_rate(block.compared, block.relevant, k),
+    ),
+    QueryMetric(
+        family="ndcg",
+        place=130,
+        label="nDCG",
+        description="binary nDCG whose ideal holds min(k, all held-out positives), retrieved or not",
+        direction="higher",
+        source=f"{POSITION_BIAS}, section 4; Järvelin and Kekäläinen 2002",
+        reasons=_UNDEFINED,
+        has_cutoff=True,
+        standing="always",
+        function=lambda block, k: ndcg(block.compared, block.relevant, block.relevant_total, k),
+    ),
+    QueryMetric(
+        family="ndcg_candidates",
+        place=140,
+        label="nDCG candidates",
+        description="binary nDCG whose ideal holds min(k, relevant candidates)",
+        direction="higher",
+        source="Järvelin and Kekäläinen 2002",
+        reasons=_UNDEFINED,
+        has_cutoff=True,
+        function=lambda block, k: ndcg_candidates(block.compared, block.relevant, k),
+    ),
+)

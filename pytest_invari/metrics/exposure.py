@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from pytest_invari.metrics.arrays import Floats, Integers, query_chunks, require_shape, require_strict_ranks
+from pytest_invari.metrics.block import Block
+from pytest_invari.metrics.metric import POSITION_BIAS, PooledMetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +83,70 @@ def _deviation(tables: Floats, k: int) -> Floats:
     items = tables.shape[-1]
     deviation: Floats = np.abs(tables - min(k, items) / items)
     return deviation
+
+
+# From this length on, that the data set's own order is never drawn moves no share by more than 0.01.
+_LONG_ENOUGH = 5
+
+
+def expected_deviation(top: int, items: int, views: int) -> tuple[float, float]:
+    """The largest and the mean |E_k(p) − k/K| to expect of chance alone over *views* views; NaN without any.
+
+    NaN, too, for lists so short that it depends on the reranker: views are drawn from all orders but the data
+    set's own.
+
+    Each view fills *top* of *items* places at random, so the shares of many views are normal with variance
+    s² = k/K·(1 − k/K)/views and add up to k.
+    """
+    if not views or items < _LONG_ENOUGH:
+        return math.nan, math.nan
+    level = min(top, items) / items
+    largest, mean = _distances(items)
+    scale = math.sqrt(level * (1 - level) / views)
+    return scale * largest, scale * mean
+
+
+@cache
+def _distances(items: int) -> tuple[float, float]:
+    """The largest and the mean distance from 0 of standard normals that add up to 0, over 20,000 draws."""
+    draws = np.random.default_rng(0).standard_normal((20_000, items))
+    draws -= draws.mean(axis=1, keepdims=True)
+    distances = math.sqrt(items / (items - 1)) * np.abs(draws)
+    return float(distances.max(axis=1).mean()), float(distances.mean())
+
+
+def _counts(block: Block, k: int) -> tuple[Integers, Integers]:
+    # Not the tied ranks: a top k of tied items may hold any number of them.
+    counted = exposure_counts(block.positions, block.ranks, k)
+    return counted.top, counted.views
+
+
+METRICS = (
+    PooledMetric(
+        family="exposure_deviation",
+        place=100,
+        label="exposure dev.",
+        description="the largest distance of a position's share of top-k places from k/K",
+        direction="lower",
+        source=f"{POSITION_BIAS}, section 3.5",
+        null=lambda k, items, views: expected_deviation(k, items, views)[0],
+        has_cutoff=True,
+        standing="always",
+        counts=_counts,
+        statistic=maximum_exposure_deviation,
+        distance_from=operator.truediv,
+    ),
+    PooledMetric(
+        family="exposure_deviation_mean",
+        place=110,
+        label="exposure dev. mean",
+        description="the mean distance of the positions' shares of top-k places from k/K",
+        direction="lower",
+        source=f"{POSITION_BIAS}, section 3.5",
+        null=lambda k, items, views: expected_deviation(k, items, views)[1],
+        has_cutoff=True,
+        counts=_counts,
+        statistic=mean_exposure_deviation,
+        distance_from=operator.truediv,
+    ),
+)

@@ -18,7 +18,9 @@ from pytest_invari.metrics.arrays import (
     too_small,
 )
 from pytest_invari.metrics.kemeny import kemeny
+from pytest_invari.metrics.metric import POSITION_BIAS, TIES, QueryMetric
 from pytest_invari.metrics.preference import margins, minority, wins
+from pytest_invari.metrics.reasons import PAIRWISE
 
 BEST_RANKING_UNPROVEN = "best_ranking_unproven"
 
@@ -233,3 +235,48 @@ def _swap_gains(current: Integers) -> Integers:
     sums -= np.ascontiguousarray(np.diagonal(sums).T)
     gains: Integers = sums + sums.transpose(1, 0, 2)
     return gains
+
+
+METRICS = (
+    QueryMetric(
+        family="gpi",
+        place=60,
+        label="GPI",
+        description="the share of preferences that contradict the one ranking that fits them best",
+        direction="lower",
+        high=0.5,
+        source=f"{POSITION_BIAS}, section 3.3",
+        reasons=PAIRWISE,
+        parameters=(TIES,),
+        standing="always",
+        function=lambda block, _: gpi(block.compared),
+    ),
+    QueryMetric(
+        family="gpi_exact",
+        place=70,
+        label="GPI exact",
+        description="GPI with the best ranking of all, not the one that swaps lead to",
+        direction="lower",
+        high=0.5,
+        source=f"{POSITION_BIAS}, section 3.3; Kemeny 1959",
+        reasons={**PAIRWISE, BEST_RANKING_UNPROVEN: "no best ranking could be proven"},
+        parameters=(TIES,),
+        function=lambda block, _: gpi_exact(block.compared),
+    ),
+    QueryMetric(
+        family="gpi_lower_bound",
+        place=80,
+        label="GPI bound",
+        description=(
+            "the share of preferences that contradict the majority, pair by pair; no ranking contradicts "
+            "fewer"
+        ),
+        direction="lower",
+        high=0.5,
+        source="the mean of min(q, 1−q)",
+        reasons=PAIRWISE,
+        parameters=(TIES,),
+        standing="always",
+        function=lambda block, _: gpi_lower_bound(block.compared),
+    ),
+)

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from pytest_invari.metrics.agreement_gap import AgreementGap, agreement_gap
-from pytest_invari.metrics.arrays import Integers, require_shape
+from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape
+from pytest_invari.metrics.block import Block
 from pytest_invari.metrics.cells import CellCounts
+from pytest_invari.metrics.metric import TIES, QueryMetric
 from pytest_invari.metrics.packed import count_views, has_ties, pairs_where, views_last
+from pytest_invari.metrics.reasons import PAIRWISE
 
+NO_LABELS = "no_labels"
 LABELS_NEVER_DIFFER = "labels_never_differ"
 LABELS_ALWAYS_DIFFER = "labels_always_differ"
 
@@ -53,3 +57,34 @@ def _label_orders(labels: Integers, ranks: Integers) -> Iterator[CellCounts]:
         cell = pairs_where(compare, borne)
         seen, won = count_views(cell), count_views(above & cell)
         yield CellCounts(seen, won, seen - won if below is None else count_views(below & cell))
+
+
+def _of_block(block: Block, _: int) -> PerQuery:
+    if (block.labels < 0).any():
+        return PerQuery.all_undefined(len(block.queries), NO_LABELS)
+    return label_agreement(block.labels, block.compared)
+
+
+METRICS = (
+    QueryMetric(
+        family="label_agreement_gap",
+        place=210,
+        label="label agreement",
+        description=(
+            "how much more often two views agree on two items when their labels stand in the same order"
+        ),
+        direction="lower",
+        low=-1.0,
+        source="as the bucket agreement gap, of labels; needs labels that are redrawn for each view",
+        null=0.0,
+        reasons={
+            **PAIRWISE,
+            NO_LABELS: "",
+            LABELS_NEVER_DIFFER: "all views give the items the same labels",
+            LABELS_ALWAYS_DIFFER: "no two views give two items the same labels",
+        },
+        parameters=(TIES,),
+        standing="redrawn_labels",
+        function=_of_block,
+    ),
+)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape, too_small
+from pytest_invari.metrics.metric import POSITION_BIAS, TIES, QueryMetric, least_mean_correlation
 from pytest_invari.metrics.preference import preference_counts
+from pytest_invari.metrics.reasons import PAIRWISE
 
 
 def loc(ranks: Integers) -> PerQuery:
@@ -28,3 +30,22 @@ def loc(ranks: Integers) -> PerQuery:
         agreeing = (excess * excess - (above + below)).sum(axis=1)
         values[chunk] = agreeing / (excess.shape[1] * views * (views - 1))
     return PerQuery.of(values)
+
+
+METRICS = (
+    QueryMetric(
+        family="loc",
+        place=90,
+        label="LOC",
+        description="the mean Kendall tau between the rankings of the same items shown in two orders",
+        direction="higher",
+        low=-1.0,
+        low_of_views=least_mean_correlation,
+        source=f"{POSITION_BIAS}, section 3.4",
+        null=0.0,
+        reasons=PAIRWISE,
+        parameters=(TIES,),
+        standing="always",
+        function=lambda block, _: loc(block.compared),
+    ),
+)

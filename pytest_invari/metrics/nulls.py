@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_shape, too_small
 from pytest_invari.metrics.cells import position_buckets
+from pytest_invari.metrics.metric import REGIONS, QueryMetric
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.preference import preference_counts
+from pytest_invari.metrics.reasons import PAIRWISE
 
 _DRAWS = 1 << 16
 # Counts (views + 1, cells, draws) held at once.
@@ -131,3 +133,32 @@ class _NullTable:
 @lru_cache(maxsize=32)
 def _null_table(views: int, items: int, buckets: int, min_observations: int) -> _NullTable:
     return _NullTable(views, items, buckets, min_observations)
+
+
+METRICS = (
+    QueryMetric(
+        family="ppi_null",
+        place=20,
+        label="PPI null",
+        description="the PPI to expect of these rankings if the places of the items did not matter",
+        direction="lower",
+        source="the null of PPI: each input order with a random output of its query",
+        reasons=PAIRWISE,
+        parameters=REGIONS,
+        standing="always",
+        function=lambda block, _: ppi_null(block.compared),
+    ),
+    QueryMetric(
+        family="ppi_excess",
+        place=30,
+        label="PPI excess",
+        description="PPI less its null",
+        direction="lower",
+        low=-1.0,
+        source="PPI and its null",
+        null=0.0,
+        reasons=PAIRWISE,
+        parameters=REGIONS,
+        function=lambda block, _: ppi_excess(block.positions, block.compared),
+    ),
+)

@@ -9,7 +9,9 @@ import numpy as np
 
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_shape, too_small
 from pytest_invari.metrics.cells import cell_counts
+from pytest_invari.metrics.metric import POSITION_BIAS, REGIONS, Parameter, QueryMetric
 from pytest_invari.metrics.packed import pair_chunks
+from pytest_invari.metrics.reasons import PAIRWISE
 
 NO_PAIR_WITH_2_CELLS = "no_pair_with_2_cells"
 
@@ -103,3 +105,23 @@ def ppi_of_pairs(
     spread = np.where(cells >= 2, highest - lowest, 0.0)
     # Rows of their own, so that a query's sum rounds the same in every batch.
     return np.ascontiguousarray(spread.T), np.ascontiguousarray(cells.T)
+
+
+METRICS = (
+    QueryMetric(
+        family="ppi",
+        place=10,
+        label="PPI",
+        description="how much the preference between two items changes with the regions they are shown in",
+        direction="lower",
+        source=f"{POSITION_BIAS}, section 3.2",
+        null="ppi_null",
+        reasons=PAIRWISE,
+        parameters=(
+            *REGIONS,
+            Parameter("single_cell", "zero", "item pairs seen in one pair of regions count 0 or are dropped"),
+        ),
+        standing="always",
+        function=lambda block, _: ppi(block.positions, block.compared),
+    ),
+)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pytest_invari.metrics.arrays import FEWER_THAN_2_ITEMS, Floats, Integers, PerQuery, require_shape
+from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, require_shape
+from pytest_invari.metrics.metric import QueryMetric
 from pytest_invari.metrics.packed import (
     count_views,
     has_ties,
@@ -15,6 +16,7 @@ from pytest_invari.metrics.packed import (
     pairs_where,
     views_last,
 )
+from pytest_invari.metrics.reasons import FEWER_THAN_2_ITEMS, PAIRWISE
 
 
 def wins(ranks: Integers) -> Integers:
@@ -116,3 +118,18 @@ def tie_rate(ranks: Integers) -> PerQuery:
     for chunk, above, below in preference_counts(ranks):
         values[chunk] = 1 - (above + below).sum(axis=1, dtype=np.int64) / (views * above.shape[1])
     return PerQuery.of(values)
+
+
+METRICS = (
+    QueryMetric(
+        family="tie_rate",
+        place=230,
+        description="the share of item pairs with equal scores",
+        direction="lower",
+        source="counted",
+        reasons={FEWER_THAN_2_ITEMS: PAIRWISE[FEWER_THAN_2_ITEMS]},
+        standing="always",
+        is_hidden_at_zero=True,
+        function=lambda block, _: tie_rate(block.tied_ranks),
+    ),
+)

@@ -1,24 +1,18 @@
-"""What the reason codes of undefined values mean, for people."""
+"""Reason codes of undefined values that many metrics share, with what they mean for people."""
 
 from __future__ import annotations
 
-_MEANINGS = {
-    "fewer_than_2_views": "fewer than 2 views of a query came back",
-    "fewer_than_2_items": "lists of 1 have no pairs",
-    "failed_views": "too few views of a query came back",
-    "no_relevant_candidate": "no candidate is marked as relevant",
-    "no_views_in_one_cell": (
-        "no two views show two items in the same two buckets, as in lists of 2 or 3: use longer lists, or "
-        "more views"
-    ),
-    "no_views_in_different_cells": "all views show the items in the same pairs of buckets",
-    "best_ranking_unproven": "no best ranking could be proven",
-    "labels_never_differ": "all views give the items the same labels",
-    "labels_always_differ": "no two views give two items the same labels",
-    "undefined_by_metric": "the metric itself gives none",
+from collections.abc import Mapping
+
+FAILED_VIEWS = "failed_views"
+FEWER_THAN_2_VIEWS = "fewer_than_2_views"
+FEWER_THAN_2_ITEMS = "fewer_than_2_items"
+
+FAILED: Mapping[str, str] = {FAILED_VIEWS: "too few views of a query came back"}
+"""Of every metric that has a value for each query."""
+
+PAIRWISE: Mapping[str, str] = {
+    FEWER_THAN_2_VIEWS: "fewer than 2 views of a query came back",
+    FEWER_THAN_2_ITEMS: "lists of 1 have no pairs",
 }
-
-
-def meaning(code: str) -> str:
-    """The code, and behind it what it means, where that is not said by the code alone."""
-    return f"{code} ({_MEANINGS[code]})" if code in _MEANINGS else code
+"""Of metrics that compare views by the order of two items."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_invari.metrics.arrays import Integers, PerQuery, require_shape, too_small
+from pytest_invari.metrics.metric import TIES, RepeatMetric
 from pytest_invari.metrics.preference import preference_counts
+from pytest_invari.metrics.reasons import PAIRWISE
 
 
 def repeat_difference(ranks: Integers) -> PerQuery:
@@ -30,3 +32,20 @@ def repeat_difference(ranks: Integers) -> PerQuery:
         alike = (above**2 + tied**2 + below**2 - repeats).sum(axis=1)
         values[chunk] = 1 - alike / (above.shape[1] * repeats * (repeats - 1))
     return PerQuery.of(values)
+
+
+METRICS = (
+    RepeatMetric(
+        family="repeat_difference",
+        place=220,
+        description=(
+            "the share of item pairs that answers to the very same view order differently: the noise floor"
+        ),
+        direction="lower",
+        source="counted, alone and in a batch",
+        reasons=PAIRWISE,
+        parameters=(TIES,),
+        standing="repeats",
+        function=repeat_difference,
+    ),
+)

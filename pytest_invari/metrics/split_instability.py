@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_invari.metrics.arrays import (
-    FEWER_THAN_2_ITEMS,
     Bools,
     Floats,
     Integers,
@@ -14,7 +13,9 @@ from pytest_invari.metrics.arrays import (
     require_shape,
 )
 from pytest_invari.metrics.cells import cell_counts
+from pytest_invari.metrics.metric import REGIONS, QueryMetric
 from pytest_invari.metrics.ppi import NO_PAIR_WITH_2_CELLS
+from pytest_invari.metrics.reasons import FEWER_THAN_2_ITEMS, PAIRWISE
 
 FEWER_THAN_4_VIEWS = "fewer_than_4_views"
 
@@ -80,3 +81,24 @@ def _spread(chosen_by: Floats, measured_by: Floats, usable: Bools) -> Floats:
 
 def _mean_over(cells: Bools, shares: Floats) -> Floats:
     return np.asarray((shares * cells).sum(axis=0) / cells.sum(axis=0))
+
+
+METRICS = (
+    QueryMetric(
+        family="ppi_split",
+        place=50,
+        label="PPI split",
+        description="PPI with the regions chosen on one half of the views and compared on the other",
+        direction="lower",
+        low=-1.0,
+        source="cross-fitting of PPI; 0 on average without position effects",
+        null=0.0,
+        reasons={
+            FEWER_THAN_2_ITEMS: PAIRWISE[FEWER_THAN_2_ITEMS],
+            FEWER_THAN_4_VIEWS: "",
+            NO_PAIR_WITH_2_CELLS: "",
+        },
+        parameters=REGIONS,
+        function=lambda block, _: ppi_split(block.positions, block.compared),
+    ),
+)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from pytest_invari.metrics.catalog import Metric, all_metrics, parse_metric
-
-STANDING = (
-    *("ppi", "ppi_null", "bucket_agreement_gap", "gpi", "gpi_lower_bound", "loc"),
-    *("exposure_deviation@{}", "hr@{}", "ndcg@{}", "tie_rate", "invalid_view_rate"),
-)
-"""Measured of every subject; ``{}`` stands for the length of the top."""
-
-TOKENS = ("tokens_in", "tokens_cached", "tokens_out")
-COSTS = ("calls", "depth", *TOKENS, "seconds")
+from pytest_invari.metrics.catalog import all_metrics
+from pytest_invari.metrics.metric import Finding, Metric
 
 
 def table_metrics(
@@ -23,12 +16,14 @@ def table_metrics(
 
     Lists have *k* items; findings of analyses have tables of their own.
     """
+    known = all_metrics()
+    reasons = {"always": True, "repeats": has_repeats, "redrawn_labels": redraws_labels}
     top = 5 if k > 5 else 1
-    standing = [parse_metric(word.format(top)) for word in (*STANDING, *COSTS)]
-    if has_repeats:
-        standing.append(parse_metric("repeat_difference"))
-    if redraws_labels:
-        standing.append(parse_metric("label_agreement_gap"))
-    order = list(all_metrics())
-    found = {each.name: each for each in (*standing, *suite_metrics) if each.kind != "analysis"}
+    standing = [
+        replace(each, k=top) if each.has_cutoff else each
+        for each in known.values()
+        if each.standing and reasons[each.standing]
+    ]
+    order = list(known)
+    found = {each.name: each for each in (*standing, *suite_metrics) if not isinstance(each, Finding)}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))

@@ -71,7 +71,7 @@ def _of_one(seen: Observation | None) -> Mapping[str, float] | str:
     if seen is None:
         return NO_CANONICAL_VIEW
     ranking = seen.ranking
-    if ranking.status not in ("ok", "repaired"):
+    if not ranking.is_valid:
         return FAILED_VIEW
     own = {name: value for name, value in ranking.diagnostics.items() if _is_number(value)}
     scores = ranking.scores or ()

@@ -165,6 +165,11 @@ class Ranking:
         return cls((), None, cost or Cost(), "failed", {"fault": fault, **transient})
 
     @property
+    def is_valid(self) -> bool:
+        """Whether this is a ranking of the reranker's own making; it may have put something right itself."""
+        return self.status in ("ok", "repaired")
+
+    @property
     def fault(self) -> str:
         """Why this ranking failed, or the empty text."""
         return str(self.diagnostics.get("fault", ""))

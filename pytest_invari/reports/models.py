@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from pytest_invari.metrics.standing import COSTS
+from pytest_invari.metrics.costs import COSTS
 
 Count = Annotated[int, Meta(ge=0)]
 Length = Annotated[int, Meta(ge=1)]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from pytest_invari.errors import counted
-from pytest_invari.metrics.standing import COSTS, TOKENS
+from pytest_invari.metrics import parse_metric
+from pytest_invari.metrics.costs import COSTS, TOKENS
 from pytest_invari.observation.audit import Audit
 from pytest_invari.reports.subjects import Summary
 from pytest_invari.text import figure, harmless, number, printable
@@ -27,15 +28,7 @@ if TYPE_CHECKING:
 
 # Rows that are shown when one of their counts is not 0.
 _COUNTS = {"failures": "failed views", "rankings_from_records": "from records"}
-_ROW_NAMES = {
-    **{"ppi": "PPI", "ppi_null": "PPI null", "ppi_excess": "PPI excess", "ppi_split": "PPI split"},
-    **{"gpi": "GPI", "gpi_exact": "GPI exact", "gpi_lower_bound": "GPI bound", "loc": "LOC", "hr": "HR"},
-    **{"bucket_agreement_gap": "bucket agreement", "label_agreement_gap": "label agreement"},
-    **{"ndcg": "nDCG", "ndcg_candidates": "nDCG candidates"},
-}
 _POSITION_P = "position p"
-RATES = ("tie_rate", "invalid_view_rate")
-"""Rows that are shown when one of their figures is not 0."""
 # Three decimals let two subjects stand side by side in 80 columns.
 _DIGITS = 3
 
@@ -87,7 +80,8 @@ def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> M
     names = [
         name
         for name in dict.fromkeys(name for column in columns for name in column.metrics)
-        if name not in RATES or any(column.metrics[name].estimate for column in columns)
+        if not parse_metric(name).is_hidden_at_zero
+        or any(column.metrics[name].estimate for column in columns)
     ]
     counts = [name for name in _COUNTS if any(getattr(column, name) for column in columns)]
     title = f"{dataset}: lists of {k}, {views} views of each query; estimate [95% interval] n=queries"
@@ -109,10 +103,7 @@ def _measurements(dataset: str, k: int, views: int, columns: list[Summary]) -> M
 
 def row_name(metric: str) -> str:
     """What a metric is called in a table: ``exposure dev.@5``."""
-    family, at, cutoff = metric.partition("@")
-    if family.startswith("exposure_deviation"):
-        family = family.replace("exposure_deviation", "exposure dev.").replace("_", " ")
-    return _ROW_NAMES.get(family, family.replace("_", " ")) + at + cutoff
+    return parse_metric(metric).row
 
 
 def _cell(column: Summary, name: str) -> str:

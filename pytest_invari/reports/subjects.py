@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import field
 
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.standing import COSTS, TOKENS
+from pytest_invari.metrics.costs import COSTS, TOKENS
 from pytest_invari.observation.observation import is_valid
 from pytest_invari.progress import bar
 from pytest_invari.protocol.ranking import further_requests, has_cut_texts
@@ -19,7 +19,7 @@ from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured
-    from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.metrics.metric import Analysis
     from pytest_invari.observation.audit import Audit
     from pytest_invari.protocol import Cost
 

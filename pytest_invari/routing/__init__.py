@@ -1,5 +1,6 @@
 """What routing unstable queries to more views is worth and what it costs (P2: signed value and cost)."""
 
+from pytest_invari.metrics.costs import COSTS
 from pytest_invari.routing.benefit import BENEFIT_FIGURES, summarise_benefit
 from pytest_invari.routing.evaluation import Routing, evaluate_routing
 from pytest_invari.routing.fairness import (
@@ -10,7 +11,7 @@ from pytest_invari.routing.fairness import (
     movement,
     outcomes,
 )
-from pytest_invari.routing.frontier import COSTS, Frontier, PolicyPoint, frontier
+from pytest_invari.routing.frontier import Frontier, PolicyPoint, frontier
 from pytest_invari.routing.policies import (
     FRACTIONS,
     Policy,

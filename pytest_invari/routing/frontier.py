@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pytest_invari.metrics.arrays import Floats
+from pytest_invari.metrics.costs import COSTS
 from pytest_invari.routing.domination import domination_frequencies, dominations
 from pytest_invari.routing.fairness import Outcomes
 from pytest_invari.routing.policies import (
@@ -26,9 +27,6 @@ from pytest_invari.routing.policies import (
 from pytest_invari.statistics import Resamples
 from pytest_invari.statistics.bootstrap import UNDEFINED_SHARE
 from pytest_invari.statistics.interval import NO_DEFINED_QUERY, UNDEFINED_REPLICATES
-
-COSTS = ("calls", "depth", "tokens_in", "tokens_cached", "tokens_out", "seconds")
-"""What is measured of a view, in the order of the arrays' last axis."""
 
 _CALLS, _DEPTH = COSTS.index("calls"), COSTS.index("depth")
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_invari.metrics.costs import COSTS
 from pytest_invari.routing.evaluation import Routing
-from pytest_invari.routing.frontier import COSTS, Frontier, PolicyPoint
+from pytest_invari.routing.frontier import Frontier, PolicyPoint
 from pytest_invari.statistics import Interval
 from pytest_invari.text import figure, number, printable
 

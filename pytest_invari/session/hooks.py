@@ -104,6 +104,8 @@ def _refuse_async_hooks(config: pytest.Config) -> None:
 def use_own_metrics(config: pytest.Config) -> None:
     """Let the metrics that conftest hooks name be known in this run, and in no other.
 
+    Where there are any, their names are held against the built-in ones, which load NumPy.
+
     Raises:
         pytest.UsageError: as :func:`named_by_hook`, or as :func:`pytest_invari.metrics.custom.own_metrics`.
     """

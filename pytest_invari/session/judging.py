@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.measured import Measured
     from pytest_invari.measure.runner import Runner
     from pytest_invari.measure.subject import Subject
-    from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.metrics.metric import Analysis
     from pytest_invari.records.manifest import Scalar
     from pytest_invari.suitefile.checks import Check
     from pytest_invari.tasks.task import TaskSet

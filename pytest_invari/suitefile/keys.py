@@ -15,9 +15,9 @@ from pytest_invari.criteria.criterion import BASELINE, Comparison
 from pytest_invari.criteria.evidence import DecisionRules
 from pytest_invari.criteria.witness import MAX_CALLS
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics import METRICS, Metric, parse_metric
-from pytest_invari.metrics.catalog import Analysis
+from pytest_invari.metrics import Metric, built_in_metrics, parse_metric
 from pytest_invari.metrics.custom import OWN_NAME
+from pytest_invari.metrics.metric import Analysis
 from pytest_invari.observation.view_settings import (
     CountingRules,
     Setting,
@@ -61,14 +61,15 @@ class MetricWord:
 
     def schema(self) -> Schema:
         """See :class:`pytest_invari.suitefile.values.ValueKind`."""
-        plain = sorted(metric.family for metric in METRICS.values() if not metric.has_cutoff)
-        tops = sorted(metric.family for metric in METRICS.values() if metric.has_cutoff)
+        known = built_in_metrics()
+        plain = sorted(metric.family for metric in known.values() if not metric.has_cutoff)
+        tops = sorted(metric.family for metric in known.values() if metric.has_cutoff)
         cutoff = "@[1-9][0-9]{0,4}"
         top = {"pattern": f"^({'|'.join(tops)}){cutoff}$", "examples": [f"{each}@5" for each in tops]}
         own = {
             "description": "a metric of your own, which a hook pytest_invari_metrics names",
             "pattern": f"^{OWN_NAME}({cutoff})?$",
-            "not": {"pattern": f"^({'|'.join(METRICS)})(@|$)"},
+            "not": {"pattern": f"^({'|'.join(known)})(@|$)"},
         }
         return {"type": "string", "anyOf": [{"enum": plain}, top, own]}
 

@@ -90,7 +90,7 @@ def read_suite(path: Path, own_kinds: CustomKinds = _NO_KINDS) -> Suite:
         **values,
     )
     _require_reportable(suite)
-    if suite.analyses or any(metric.analysis for each in suite.criteria for metric in each.metrics):
+    if suite.analyses or any(metric.kind == "analysis" for each in suite.criteria for metric in each.metrics):
         from pytest_invari.suitefile.analysis_rules import require_analysable
 
         require_analysable(suite)

@@ -15,7 +15,7 @@ from pytest_invari.suitefile.document import Document
 
 if TYPE_CHECKING:
     from pytest_invari.metrics import Metric
-    from pytest_invari.metrics.catalog import Analysis
+    from pytest_invari.metrics.metric import Analysis
 
 
 SUFFIX = ".invari.toml"

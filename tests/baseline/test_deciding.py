@@ -11,7 +11,7 @@ from pytest_invari.baseline.comparison import _queries_needed
 from pytest_invari.statistics import Interval
 
 if TYPE_CHECKING:
-    from pytest_invari.metrics.catalog import Direction
+    from pytest_invari.metrics.metric import Direction
     from tests.baseline.conftest import Gated
 
 

@@ -18,7 +18,7 @@ from pytest_invari.measure.blocks import Member, compute, make_block
 from pytest_invari.measure.measured import Measured
 from pytest_invari.metrics import add_metrics, all_metrics, metric_names, parse_metric
 from pytest_invari.metrics.arrays import PerQuery, query_arrays
-from pytest_invari.metrics.custom import CustomMetric, RankedLists, own_metrics
+from pytest_invari.metrics.custom import CustomMetric, OwnMetric, RankedLists, own_metrics
 from pytest_invari.observation.observe import observe
 from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, Ranking, Request
@@ -67,6 +67,12 @@ def known(high: float = 1, **functions: Callable[[RankedLists], Any]) -> Iterato
         yield
     finally:
         undo()
+
+
+def own(name: str) -> OwnMetric:
+    metric = parse_metric(name)
+    assert isinstance(metric, OwnMetric)
+    return metric
 
 
 class Coarse:
@@ -145,7 +151,7 @@ def test_it_is_called_for_some_queries_at_a_time() -> None:
         return [int(query_id[1:]) / 10 for query_id in lists.query_ids]
 
     with known(number=number):
-        found = compute(parse_metric("number"), make_block(members, views, items, "broken"))
+        found = compute(own("number"), make_block(members, views, items, "broken"))
     assert found.values.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4]
     assert seen == [("q0", "q1"), ("q2", "q3"), ("q4",)]
 
@@ -158,8 +164,8 @@ def test_what_rounding_puts_beside_the_range_is_put_into_it() -> None:
     )
     with known(over=lambda lists: [1 + 4e-16], under=lambda lists: [-4e-16]):
         block = make_block([member], 1, 2, "broken")
-        assert compute(parse_metric("over"), block).values.tolist() == [1.0]
-        assert compute(parse_metric("under"), block).values.tolist() == [0.0]
+        assert compute(own("over"), block).values.tolist() == [1.0]
+        assert compute(own("under"), block).values.tolist() == [0.0]
 
 
 def test_metrics_are_known_until_their_run_ends() -> None:

@@ -15,8 +15,8 @@ from pytest_invari import statistics
 from pytest_invari.errors import InvariError
 from pytest_invari.measure.measured import Measured
 from pytest_invari.measure.pooled import Pooled
+from pytest_invari.metrics import built_in_metrics
 from pytest_invari.metrics.arrays import PerQuery
-from pytest_invari.metrics.catalog import METRICS
 from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation
 from pytest_invari.metrics.gpi import gpi
 from pytest_invari.metrics.loc import loc
@@ -30,7 +30,7 @@ from pytest_invari.tasks.task import TaskSet
 PLAN = Plan("films", 5, None, 6, repeats=3)
 EVERY_METRIC = tuple(
     f"{name}@2" if metric.has_cutoff else name
-    for name, metric in METRICS.items()
+    for name, metric in built_in_metrics().items()
     if metric.kind != "analysis"
 )
 

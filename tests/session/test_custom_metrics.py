@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_invari.metrics import METRICS, metric_names, parse_metric
+from pytest_invari.metrics import metric_names
 
 if TYPE_CHECKING:
     from tests.session.conftest import Project
@@ -472,11 +472,6 @@ def test_ties_are_half_where_the_suite_says_so(project: Project) -> None:
     project.pytest("own.invari.toml", "--reranker=equal:rank").assert_outcomes(failed=1)
     project.write("own.invari.toml", suite.replace('name = "own"', 'name = "own"\nties = "half"'))
     project.pytest("own.invari.toml", "--reranker=equal:rank").assert_outcomes(passed=1)
-
-
-def test_built_in_metrics_are_what_they_were() -> None:
-    assert all(metric.custom is None for metric in METRICS.values())
-    assert parse_metric("ndcg@5").parameters
 
 
 def test_a_reported_metric_with_a_top_beyond_the_lists_is_refused(project: Project) -> None:

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.criteria.witness import WitnessCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics import METRICS, parse_metric
+from pytest_invari.metrics import built_in_metrics, parse_metric
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.schema import suite_schema
 from pytest_invari.suitefile.keys import (
@@ -117,7 +117,7 @@ def test_defaults_of_a_criterion_in_code_and_in_a_file_are_the_same() -> None:
 
 
 @given(
-    st.sampled_from(sorted(METRICS)),
+    st.sampled_from(sorted(built_in_metrics())),
     st.sampled_from(["", "@5", "@0", "@", "@05", "@123456", "@99999", "@k", " "]),
 )
 def test_a_metric_is_known_to_both_or_to_neither(family: str, rest: str) -> None:

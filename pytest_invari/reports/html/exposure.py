@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 
 from pytest_invari.reports.html.canvas import BAND, INK, SERIES, chart, drawing, named, picture, series
@@ -15,8 +14,6 @@ from pytest_invari.reports.subjects import Summary
 from pytest_invari.text import printable
 
 _LEVEL = 0.95
-# From this length on, that the data set's own order is never drawn moves no share by more than 0.01.
-_LONG_ENOUGH = 5
 _TITLE = "Exposure by input position"
 _TEXT = (
     "The share of views in which the item shown at a position comes out in the top. A reranker that ignores "
@@ -157,30 +154,3 @@ def _table(found: Exposure) -> Table:
         f"{band[0]:.3f} to {band[1]:.3f}, at all positions {wide[0]:.3f} to {wide[1]:.3f}"
     )
     return Table(caption, ("position", *found.names), rows)
-
-
-def expected_deviation(top: int, items: int, views: int) -> tuple[float, float]:
-    """The largest and the mean |E_k(p) − k/K| to expect of chance alone over *views* views; NaN without any.
-
-    NaN, too, for lists so short that it depends on the reranker, see :func:`expected_shares`.
-
-    Each view fills *top* of *items* places at random, so the shares of many views are normal with variance
-    s² = k/K·(1 − k/K)/views and add up to k.
-    """
-    if not views or items < _LONG_ENOUGH:
-        return math.nan, math.nan
-    level = min(top, items) / items
-    largest, mean = _distances(items)
-    scale = math.sqrt(level * (1 - level) / views)
-    return scale * largest, scale * mean
-
-
-@cache
-def _distances(items: int) -> tuple[float, float]:
-    """The largest and the mean distance from 0 of standard normals that add up to 0, over 20,000 draws."""
-    import numpy as np
-
-    draws = np.random.default_rng(0).standard_normal((20_000, items))
-    draws -= draws.mean(axis=1, keepdims=True)
-    distances = math.sqrt(items / (items - 1)) * np.abs(draws)
-    return float(distances.max(axis=1).mean()), float(distances.mean())

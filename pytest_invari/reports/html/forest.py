@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.metrics import parse_metric
-from pytest_invari.metrics.standing import COSTS
 from pytest_invari.reports.html.canvas import drawing
-from pytest_invari.reports.html.exposure import expected_deviation
 from pytest_invari.reports.html.intervals import DrawnBound, IntervalRow, Panel, draw_panel, panel_table
 from pytest_invari.reports.html.parts import Absent, Section
-from pytest_invari.reports.rows import RATES, failed_views, is_unreported, row_name
+from pytest_invari.reports.rows import failed_views, is_unreported
 from pytest_invari.reports.run import Result
 from pytest_invari.reports.subjects import SubjectKey, Summary
 from pytest_invari.text import harmless, printable
@@ -35,12 +33,6 @@ _FAILED = (
     "Where views failed, the row says how many. By the suite's on_failure, the figure leaves out their "
     "queries (strict) or the views (drop), or has random orders in their place (random)."
 )
-# What these are when there is nothing to find. Others have no such value, or one that varies.
-_NULLS = {
-    **{"ppi_excess": 0.0, "ppi_split": 0.0, "bucket_agreement_gap": 0.0, "label_agreement_gap": 0.0},
-    **{"loc": 0.0, "rho_0": 0.0, "ranking_rho_0": 0.0, "rho_1": 0.0, "rho_2_minus_0": 0.0, "r2_gain": 0.0},
-    **{"rho_movement": 0.0, "rho_benefit": 0.0, "benefit": 0.0},
-}
 
 
 def section(run: Run) -> Section | Absent:
@@ -75,9 +67,10 @@ def _metrics(subjects: Sequence[Summary], results: Sequence[Result]) -> Iterator
     for name in dict.fromkeys(name for each in subjects for name in each.metrics):
         having = [each for each in subjects if name in each.metrics and not is_unreported(each, name)]
         rows = [_measured(each, name, tuple(bounds.get((name, *each.key), ()))) for each in having]
-        if rows and not (name in RATES and not any(row.estimate for row in rows)):
-            caption, counted = _about(parse_metric(name))
-            yield Panel(row_name(name), caption, rows, counted)
+        metric = parse_metric(name)
+        if rows and (not metric.is_hidden_at_zero or any(row.estimate for row in rows)):
+            caption, counted = _about(metric)
+            yield Panel(metric.row, caption, rows, counted)
 
 
 def _measured(summary: Summary, name: str, bounds: tuple[DrawnBound, ...]) -> IntervalRow:
@@ -98,14 +91,13 @@ def _measured(summary: Summary, name: str, bounds: tuple[DrawnBound, ...]) -> In
 
 def _null(summary: Summary, name: str) -> float:
     metric = parse_metric(name)
-    if metric.family == "ppi":
-        null = summary.metrics.get("ppi_null")
-        return math.nan if null is None else null.estimate
-    if metric.family.startswith("exposure_deviation"):
-        views = summary.pictures["exposure"]["pooled"]
-        largest, mean = expected_deviation(metric.k or 0, summary.k, views)
-        return mean if metric.family.endswith("mean") else largest
-    return _NULLS.get(metric.family, math.nan)
+    match metric.null:
+        case float(number):
+            return number
+        case str(other):
+            null = summary.metrics.get(other)
+            return math.nan if null is None else null.estimate
+    return metric.null(metric.k or 0, summary.k, summary.pictures["exposure"]["pooled"])
 
 
 def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) -> Iterator[Panel]:
@@ -117,9 +109,9 @@ def _of_results(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) 
             continue
         metric = criterion.metric
         if criterion.is_relative:
-            title, null = f"{row_name(metric.name)} minus {check.shown_baseline}'s", 0.0
+            title, null = f"{metric.row} minus {check.shown_baseline}'s", 0.0
         elif metric.kind == "analysis":
-            title, null = metric.name, _NULLS.get(metric.family, math.nan)
+            title, null = metric.name, metric.null if isinstance(metric.null, float) else math.nan
         else:
             continue
         lists = check.shown_dataset, check.plan.k
@@ -161,7 +153,7 @@ def _of_changes(results: Sequence[Result], known: Mapping[SubjectKey, Summary]) 
             reason=harmless(judgement.reason),
             notes=_notes(known.get((check.shown_reranker, check.shown_dataset, check.plan.k))),
         )
-        title = f"{row_name(metric.name)} minus the stored baseline's"
+        title = f"{metric.row} minus the stored baseline's"
         found.setdefault((title, *_about(metric)), []).append(row)
     yield from (Panel(title, caption, rows, counted) for (title, caption, counted), rows in found.items())
 
@@ -174,7 +166,7 @@ def _notes(own: Summary | None, other: Summary | None = None) -> tuple[str, ...]
 
 def _about(metric: Metric) -> tuple[str, bool]:
     """The caption of a metric's panel, and whether it is counted."""
-    return f"{metric.description}; {metric.direction} is better", metric.family in COSTS
+    return f"{metric.description}; {metric.direction} is better", metric.is_amount
 
 
 def _group(dataset: str, k: int) -> str:

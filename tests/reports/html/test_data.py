@@ -11,12 +11,17 @@ import pytest
 from scipy.stats import binom, kendalltau
 
 from pytest_invari.measure.measured import Measured
-from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation, mean_exposure_deviation
+from pytest_invari.metrics.exposure import (
+    expected_deviation,
+    exposure,
+    maximum_exposure_deviation,
+    mean_exposure_deviation,
+)
 from pytest_invari.observation.observe import observe
 from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, HistoryEntry, Ranking, Request
 from pytest_invari.reports.html.data import page_data
-from pytest_invari.reports.html.exposure import chance_band, expected_deviation, exposures
+from pytest_invari.reports.html.exposure import chance_band, exposures
 from pytest_invari.reports.html.lengths import lengths
 from pytest_invari.reports.html.plane import Point, with_dominators
 from pytest_invari.reports.html.unstable import queries
