@@ -14,7 +14,8 @@ import numpy as np
 import scipy.stats
 from tabulate import tabulate
 
-from pytest_invari.statistics import bootstrap_mean, bootstrap_spearman, paper_resamples, seeded_resamples
+from pytest_invari.statistics import bootstrap_mean, paper_resamples, seeded_resamples
+from pytest_invari.statistics.correlation import bootstrap_spearman
 
 # The queries of P2's MovieLens blocks, and the metrics that one subject's table has.
 QUERIES, METRICS, CORRELATIONS = 1113, 12, 12

@@ -10,7 +10,7 @@ from pytest_invari.baseline.file import Entry
 from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
+from pytest_invari.suitefile.suite import AT_BASELINE, Check, Expansion, LeftOut
 
 
 def with_changes(

@@ -11,8 +11,8 @@ from pytest_invari.baseline.file import Entry, Value
 from pytest_invari.baseline.outcomes import ROUNDING, VERDICTS, Outcome, classify
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.errors import InvariError, counted
+from pytest_invari.measure.blocks import Pooled
 from pytest_invari.measure.measured import Measured
-from pytest_invari.measure.pooled import Pooled
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.statistics import PooledCounts, queries_needed
 

@@ -10,7 +10,7 @@ from pytest_invari.baseline.changes import forgotten
 from pytest_invari.baseline.file import Entry, read_baseline
 
 if TYPE_CHECKING:
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 class MeasuredEntries:

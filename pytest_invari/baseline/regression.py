@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, cast
 from pytest_invari.baseline.file import Entry
 from pytest_invari.baseline.outcomes import Outcome, missing
 from pytest_invari.criteria.criterion import Criterion
-from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.criteria.wording import Wording, remarks_of
+from pytest_invari.criteria.judgement import Judgement, Wording, remarks_of
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.costs import COSTS
-from pytest_invari.suitefile.checks import AT_BASELINE
+from pytest_invari.suitefile.suite import AT_BASELINE
 from pytest_invari.text import figure, number
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pytest_invari.baseline.changes import entry_id, reported
 from pytest_invari.baseline.outcomes import ROUNDING
 from pytest_invari.baseline.regression import RegressionCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.custom import OwnMetric
+from pytest_invari.metrics.metric import OwnMetric
 from pytest_invari.protocol.capabilities import source_of
 from pytest_invari.records.manifest import (
     MODEL_LIBRARIES,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_invari.baseline.file import Value
     from pytest_invari.measure.measured import Measured
     from pytest_invari.metrics import Metric
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
     from pytest_invari.tasks.task import TaskSet
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_invari.criteria.judgement import Judgement
-from pytest_invari.criteria.wording import Wording, remarks_of
+from pytest_invari.criteria.judgement import Judgement, Wording, remarks_of
 from pytest_invari.metrics.costs import COSTS
 from pytest_invari.text import figure
 

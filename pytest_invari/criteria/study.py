@@ -16,7 +16,7 @@ from pytest_invari.criteria.metric import MetricCriterion, why_no_bound, why_no_
 from pytest_invari.criteria.outcomes import CriterionNotMetError, InvariUndecidedWarning, WithoutInternals
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics import Metric, parse_metric
-from pytest_invari.metrics.standing import table_metrics
+from pytest_invari.metrics.catalog import table_metrics
 from pytest_invari.observation.plan import dataset_label
 from pytest_invari.protocol.usercode import shortened
 from pytest_invari.text import harmless

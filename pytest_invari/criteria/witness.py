@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from pytest_invari.tasks.task import Task
 
 
-MAX_CALLS = 50
-"""Further rankings for a smaller witness, where nothing else is asked for."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessCriterion(Criterion):
     """No query's ranking may depend on the order.
@@ -30,7 +26,7 @@ class WitnessCriterion(Criterion):
     Where one does, at most ``max_calls`` further rankings of some of its candidates make the witness smaller.
     """
 
-    max_calls: int = MAX_CALLS
+    max_calls: int
 
     @property
     def kind(self) -> str:

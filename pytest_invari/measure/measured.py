@@ -12,15 +12,20 @@ import numpy as np
 
 from pytest_invari import metrics, statistics
 from pytest_invari.errors import InvariError
-from pytest_invari.measure.blocks import Member, compute, labels_of, make_block
-from pytest_invari.measure.pooled import Pooled, pool
+from pytest_invari.measure.blocks import Member, Pooled, compute, labels_of, make_block, pool
 from pytest_invari.measure.repeated import repeat_values
 from pytest_invari.metrics.arrays import Floats, Integers, PerQuery, merge, query_arrays
 from pytest_invari.metrics.block import Block
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
-from pytest_invari.metrics.custom import OwnMetric
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
-from pytest_invari.metrics.metric import Finding, PooledMetric, QueryMetric, RepeatMetric, ViewMetric
+from pytest_invari.metrics.metric import (
+    Finding,
+    OwnMetric,
+    PooledMetric,
+    QueryMetric,
+    RepeatMetric,
+    ViewMetric,
+)
 from pytest_invari.metrics.ppi import ppi
 from pytest_invari.metrics.reasons import FAILED_VIEWS
 from pytest_invari.observation.observation import failure_of, is_valid

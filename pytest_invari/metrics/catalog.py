@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.metrics.metric import Metric
+from pytest_invari.metrics.metric import Finding, Metric
 
 # Those of the users' own in the run that goes on, by their families.
 _added: Mapping[str, Metric] = MappingProxyType({})
@@ -90,3 +90,23 @@ def parse_metric(text: str, where: str = "") -> Metric:
             f"write {family + '@5'!r}."
         )
     return replace(metric, k=int(cutoff))
+
+
+def table_metrics(
+    suite_metrics: Iterable[Metric], *, k: int, has_repeats: bool, redraws_labels: bool
+) -> list[str]:
+    """The rows of a subject's table, in the order of the catalogue: the standing ones and the suite's.
+
+    Lists have *k* items; findings of analyses have tables of their own.
+    """
+    known = all_metrics()
+    reasons = {"always": True, "repeats": has_repeats, "redrawn_labels": redraws_labels}
+    top = 5 if k > 5 else 1
+    standing = [
+        replace(each, k=top) if each.has_cutoff else each
+        for each in known.values()
+        if each.standing and reasons[each.standing]
+    ]
+    order = list(known)
+    found = {each.name: each for each in (*standing, *suite_metrics) if not isinstance(each, Finding)}
+    return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))

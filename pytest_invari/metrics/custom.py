@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics.catalog import built_in_metrics
-from pytest_invari.metrics.metric import Direction, Metric
+from pytest_invari.metrics.metric import OWN_NAME, Direction, Metric, OwnMetric
 from pytest_invari.protocol.usercode import refuse_async, shortened
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 HOOK = "hook pytest_invari_metrics"
 
 UNDEFINED_BY_METRIC = "undefined_by_metric"
-
-OWN_NAME = "[a-z][a-z0-9_]*"
-"""The pattern of a name, without "@" and what follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +106,6 @@ class CustomMetric:
             raise TypeError(f"has_cutoff must be True or False, not {shortened(self.has_cutoff)}")
         if not isinstance(self.version, str):
             raise TypeError(f"version must be text, not {shortened(self.version)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnMetric(Metric):
-    """A metric of a user's own: ``function`` and ``version`` are what they declared."""
-
-    function: Callable[[RankedLists], Any]
-    version: str
 
 
 def own_metrics(named: Mapping[str, object]) -> dict[str, Metric]:

@@ -9,7 +9,8 @@ import numpy as np
 from pytest_invari.errors import InvariError, counted
 from pytest_invari.metrics.arrays import Floats, PerQuery, query_chunks
 from pytest_invari.metrics.block import Block
-from pytest_invari.metrics.custom import HOOK, UNDEFINED_BY_METRIC, OwnMetric, RankedLists
+from pytest_invari.metrics.custom import HOOK, UNDEFINED_BY_METRIC, RankedLists
+from pytest_invari.metrics.metric import OwnMetric
 from pytest_invari.protocol.usercode import shortened, unawaited, user_code
 
 # A mean of values that lie in a range may miss its ends by this.

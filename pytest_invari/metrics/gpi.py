@@ -17,7 +17,6 @@ from pytest_invari.metrics.arrays import (
     require_shape,
     too_small,
 )
-from pytest_invari.metrics.kemeny import kemeny
 from pytest_invari.metrics.metric import POSITION_BIAS, TIES, QueryMetric
 from pytest_invari.metrics.preference import margins, minority, wins
 from pytest_invari.metrics.reasons import PAIRWISE
@@ -87,6 +86,9 @@ def gpi_exact(ranks: Integers) -> GlobalInconsistency:
         ranks: (N, M, K) output ranks, equal where tied. Undefined for M or K below 2, and where too many
             items beat each other in cycles to prove a ranking the best; the lower bound is known there too.
     """
+    # Here, because few runs ask for a proof.
+    from pytest_invari.metrics.kemeny import kemeny
+
     found = _fitted(ranks, kemeny)
     unproven = found.defined & ~found.optimal
     reasons = tuple(

@@ -26,6 +26,9 @@ Analysis = Literal["independent_views", "routing"]
 Standing = Literal["always", "redrawn_labels", "repeats"]
 Null: TypeAlias = float | str | Callable[[int, int, int], float]
 
+OWN_NAME = "[a-z][a-z0-9_]*"
+"""The pattern of a name, without "@" and what follows."""
+
 POSITION_BIAS = "P1: Position Bias Undermines Preference Consistency in Listwise LLM-Based Reranking"
 INDEPENDENT_VIEWS = (
     "P2: When Does Permutation Instability Generalize? Independent-View Validation for Listwise LLM Reranking"
@@ -163,6 +166,14 @@ class PooledMetric(Metric):
     counts: Callable[[Block, int], tuple[Integers, Integers]]
     statistic: Callable[[Floats, int], Floats]
     distance_from: Callable[[int, int], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMetric(Metric):
+    """A metric of a user's own: ``function`` and ``version`` are what they declared."""
+
+    function: Callable[..., object]
+    version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

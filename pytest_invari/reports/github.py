@@ -20,7 +20,7 @@ from pytest_invari.suitefile.reader import packaged_suites
 from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 NAME = "invari-github"

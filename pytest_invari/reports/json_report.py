@@ -22,10 +22,10 @@ from pytest_invari.reports.models import (
     VerdictsModel,
 )
 from pytest_invari.reports.run import Result, Run
-from pytest_invari.suitefile.checks import describe
+from pytest_invari.suitefile.suite import describe
 
 if TYPE_CHECKING:
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 FORMAT: Literal["invari-report/1"] = "invari-report/1"

@@ -15,12 +15,12 @@ from pytest_invari.reports.rows import (
     outcome_line,
     verdict_counts,
 )
-from pytest_invari.suitefile.checks import wording
+from pytest_invari.suitefile.suite import wording
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.reports.run import Result, Results, Run
-    from pytest_invari.suitefile.checks import Expansion
+    from pytest_invari.suitefile.suite import Expansion
 
 
 MARKDOWN_BEGINS = ("## invari: ",)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_invari.reports.run import Run
     from pytest_invari.settings import Settings
-    from pytest_invari.suitefile.checks import LeftOut
+    from pytest_invari.suitefile.suite import LeftOut
 
 
 # Rows that are shown when one of their counts is not 0.

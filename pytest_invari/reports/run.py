@@ -12,12 +12,12 @@ import pytest
 from pytest_invari.criteria.judgement import Judgement
 from pytest_invari.reports.models import Rerun, Unjudged
 from pytest_invari.reports.subjects import SubjectKey, Summary
-from pytest_invari.suitefile.checks import describe
+from pytest_invari.suitefile.suite import describe
 
 if TYPE_CHECKING:
     from pytest_invari.baseline.entries import MeasuredEntries
     from pytest_invari.settings import Settings
-    from pytest_invari.suitefile.checks import Check, Expansion
+    from pytest_invari.suitefile.suite import Check, Expansion
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from pytest_invari.reports.rows import (
     verdict_counts,
 )
 from pytest_invari.reports.subjects import Summary
-from pytest_invari.suitefile.checks import describe
+from pytest_invari.suitefile.suite import describe
 from pytest_invari.text import printable
 
 if TYPE_CHECKING:
     from pytest_invari.reports.models import Unjudged
     from pytest_invari.reports.run import Result, Run
-    from pytest_invari.suitefile.checks import LeftOut
+    from pytest_invari.suitefile.suite import LeftOut
 
 
 _WORDS = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}

@@ -11,7 +11,8 @@ from pytest_invari.independent_views.targets import rounded
 from pytest_invari.metrics.arrays import Floats, PerQuery
 from pytest_invari.routing.fairness import Outcomes
 from pytest_invari.settings import IntervalMethod
-from pytest_invari.statistics import Interval, Resamples, bootstrap_mean, bootstrap_spearman
+from pytest_invari.statistics import Interval, Resamples, bootstrap_mean
+from pytest_invari.statistics.correlation import bootstrap_spearman
 
 BENEFIT_FIGURES = MappingProxyType(
     {

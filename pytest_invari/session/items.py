@@ -18,7 +18,7 @@ from pytest_invari.errors import InvariError
 from pytest_invari.progress import preceded_by, shown_on
 from pytest_invari.reports.run import plain_values
 from pytest_invari.session.options import runs_nothing
-from pytest_invari.suitefile.checks import describe
+from pytest_invari.suitefile.suite import describe
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_invari.criteria.judgement import Judgement, Verdict
     from pytest_invari.reports.subjects import Summary
     from pytest_invari.session.judging import Judging
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 class CheckFailed(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest hides its class

@@ -15,7 +15,7 @@ from pytest_invari.criteria.criterion import BASELINE
 from pytest_invari.criteria.evidence import Evidence, describe_failures
 from pytest_invari.criteria.judgement import Judgement, with_multiplicity
 from pytest_invari.errors import InvariError, UnknownNameError
-from pytest_invari.metrics.standing import table_metrics
+from pytest_invari.metrics.catalog import table_metrics
 from pytest_invari.protocol.usercode import describe_error
 from pytest_invari.reports.subjects import Summary, sum_costs, summarise
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_invari.measure.subject import Subject
     from pytest_invari.metrics.metric import Analysis
     from pytest_invari.records.manifest import Scalar
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
     from pytest_invari.tasks.task import TaskSet
 
 

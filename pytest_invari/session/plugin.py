@@ -27,7 +27,7 @@ from pytest_invari.session.selection import expansion_of, make_runner, take_suit
 from pytest_invari.session.strict import STRICT_RULES, StrictRules, may_choose, restore_failure
 from pytest_invari.session.termination import sigterm_interrupts
 from pytest_invari.settings import Settings
-from pytest_invari.suitefile.checks import Expansion
+from pytest_invari.suitefile.suite import Expansion
 from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pytest_invari.baseline.entries import MeasuredEntries
     from pytest_invari.session.judging import Judging
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 class Saving:

@@ -19,10 +19,9 @@ from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.session.hooks import named_kinds
 from pytest_invari.session.options import reranker_switch
 from pytest_invari.settings import Settings
-from pytest_invari.suitefile.checks import Expansion
 from pytest_invari.suitefile.expansion import expand, select, specs_in_ids
 from pytest_invari.suitefile.reader import find_suite, packaged_suites
-from pytest_invari.suitefile.suite import SUFFIX, Suite
+from pytest_invari.suitefile.suite import SUFFIX, Expansion, Suite
 
 _CHECK_ID = re.compile(r"(.*/)?[a-z][a-z0-9_]*::[a-z][a-z0-9_@]*\[.+-K\d+\]")
 

@@ -16,13 +16,13 @@ from pytest_invari.reports.models import Rerun, Unjudged
 from pytest_invari.reports.run import why_failed, why_nothing
 from pytest_invari.session.items import CheckFailed
 from pytest_invari.session.options import runs_nothing, typed_options
-from pytest_invari.suitefile.checks import AT_BASELINE
+from pytest_invari.suitefile.suite import AT_BASELINE
 from pytest_invari.text import harmless
 
 if TYPE_CHECKING:
     from pytest_invari.session.items import CheckItem
     from pytest_invari.settings import Settings
-    from pytest_invari.suitefile.checks import Check, Expansion, LeftOut
+    from pytest_invari.suitefile.suite import Check, Expansion, LeftOut
 
 
 STRICT_RULES = "invari-strict-rules"

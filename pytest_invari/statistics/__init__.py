@@ -8,10 +8,8 @@ from pytest_invari.statistics.bootstrap import (
     bootstrap_pooled_difference,
     bootstrap_sums,
 )
-from pytest_invari.statistics.correlation import bootstrap_spearman, spearman
-from pytest_invari.statistics.interval import Interval
+from pytest_invari.statistics.interval import Interval, minimum_detectable_effect, queries_needed
 from pytest_invari.statistics.multiplicity import holm
-from pytest_invari.statistics.power import minimum_detectable_effect, queries_needed
 from pytest_invari.statistics.resampling import Resamples, paper_resamples, seeded_resamples
 
 __all__ = [
@@ -22,12 +20,10 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_pooled",
     "bootstrap_pooled_difference",
-    "bootstrap_spearman",
     "bootstrap_sums",
     "holm",
     "minimum_detectable_effect",
     "paper_resamples",
     "queries_needed",
     "seeded_resamples",
-    "spearman",
 ]

@@ -15,8 +15,7 @@ from pytest_invari.observation.plan import Plan, dataset_label
 from pytest_invari.observation.view_settings import CountingRules, ViewSettings, values_of
 from pytest_invari.registry.spec import RerankerSpec
 from pytest_invari.settings import Settings
-from pytest_invari.suitefile.checks import AT_BASELINE, Check, Expansion, LeftOut
-from pytest_invari.suitefile.suite import Profile, Suite
+from pytest_invari.suitefile.suite import AT_BASELINE, Check, Expansion, LeftOut, Profile, Suite
 
 
 def expand(suites: Sequence[Suite], rerankers: Sequence[RerankerSpec], settings: Settings) -> Expansion:

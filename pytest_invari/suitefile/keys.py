@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, get_args
 
 from pytest_invari.criteria.criterion import BASELINE, Comparison
 from pytest_invari.criteria.evidence import DecisionRules
-from pytest_invari.criteria.witness import MAX_CALLS
 from pytest_invari.errors import InvariError
 from pytest_invari.metrics import Metric, built_in_metrics, parse_metric
-from pytest_invari.metrics.custom import OWN_NAME
-from pytest_invari.metrics.metric import Analysis
+from pytest_invari.metrics.metric import OWN_NAME, Analysis
 from pytest_invari.observation.view_settings import (
     CountingRules,
     Setting,
@@ -244,7 +242,7 @@ _WITNESS = (
         "max_calls",
         WholeNumber(0),
         "the most further rankings that make a witness smaller; 0 shows two of the measured ones",
-        MAX_CALLS,
+        50,
     ),
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pytest_invari.errors import InvariError
-from pytest_invari.registry.address import NO_VARIABLE, is_variable
+from pytest_invari.registry.spec import NO_VARIABLE, is_variable
 
 _NO_ADDRESS = "option 'url' must be an address such as http://localhost:8000"
 

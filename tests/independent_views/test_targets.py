@@ -26,7 +26,7 @@ from pytest_invari.independent_views.targets import (
 )
 from pytest_invari.metrics.arrays import Floats, Integers
 from pytest_invari.observation.design import Measure
-from pytest_invari.statistics import spearman
+from pytest_invari.statistics.correlation import spearman
 
 PROBE, TARGET = (0, 1), (4, 5, 6, 7)
 

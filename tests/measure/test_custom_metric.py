@@ -18,7 +18,8 @@ from pytest_invari.measure.blocks import Member, compute, make_block
 from pytest_invari.measure.measured import Measured
 from pytest_invari.metrics import add_metrics, all_metrics, metric_names, parse_metric
 from pytest_invari.metrics.arrays import PerQuery, query_arrays
-from pytest_invari.metrics.custom import CustomMetric, OwnMetric, RankedLists, own_metrics
+from pytest_invari.metrics.custom import CustomMetric, RankedLists, own_metrics
+from pytest_invari.metrics.metric import OwnMetric
 from pytest_invari.observation.observe import observe
 from pytest_invari.observation.plan import Plan, SubjectName
 from pytest_invari.protocol import Candidate, Context, Ranking, Request

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_invari import statistics
 from pytest_invari.errors import InvariError
+from pytest_invari.measure.blocks import Pooled
 from pytest_invari.measure.measured import Measured
-from pytest_invari.measure.pooled import Pooled
 from pytest_invari.metrics import built_in_metrics
 from pytest_invari.metrics.arrays import PerQuery
 from pytest_invari.metrics.exposure import exposure, maximum_exposure_deviation

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from pytest_invari.statistics import (
     Resamples,
-    bootstrap_spearman,
     paper_resamples,
     seeded_resamples,
-    spearman,
 )
 from pytest_invari.statistics import correlation as module
+from pytest_invari.statistics.correlation import bootstrap_spearman, spearman
 
 NAN = float("nan")
 Floats = NDArray[np.float64]

@@ -8,15 +8,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from pytest_invari.baseline.regression import RegressionCriterion
-from pytest_invari.criteria.wording import remarks_of
+from pytest_invari.criteria.judgement import remarks_of
 from pytest_invari.reports.rows import closing_lines, grouped_left_out, outcome_line, verdict_counts
 from pytest_invari.reports.run import Result
-from pytest_invari.suitefile.checks import wording
+from pytest_invari.suitefile.suite import wording
 from pytest_invari.text import harmless, printable
 
 if TYPE_CHECKING:
     from pytest_invari.reports.run import Results, Run
-    from pytest_invari.suitefile.checks import Check
+    from pytest_invari.suitefile.suite import Check
 
 
 _KINDS = {
