@@ -1,4 +1,4 @@
-"""Judgements: the verdict goes by the whole of an interval and not by the estimate, and what is said of it."""
+"""Judgements: the verdict goes by the whole of an interval, not by the estimate; and what is said of it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class WitnessCriterion(Criterion):
     Where one does, at most ``max_calls`` further rankings of some of its candidates make the witness smaller.
     """
 
-    max_calls: int
+    max_calls: int = 50
 
     @property
     def kind(self) -> str:
