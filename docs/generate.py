@@ -19,7 +19,7 @@ import pytest
 
 from pytest_invari import hookspecs
 from pytest_invari.metrics import Metric, built_in_metrics
-from pytest_invari.metrics.metric import Finding
+from pytest_invari.metrics.metric import FindingMetric
 from pytest_invari.session.options import ALIAS
 from pytest_invari.settings import Option, options
 from pytest_invari.suitefile import keys as suite_keys
@@ -284,7 +284,7 @@ def _metric(metric: Metric) -> list[str]:
     ends = [f"from {metric.low:g}"] if math.isfinite(metric.low) else []
     ends += [f"to {metric.high:g}"] if math.isfinite(metric.high) else []
     of = {"per_query": "each query", "pooled": "all", "analysis": "all"}[metric.kind]
-    if isinstance(metric, Finding):
+    if isinstance(metric, FindingMetric):
         of = f"all ({code(metric.analysis)})"
     return [code(name), metric.direction, " ".join(ends), of, metric.description]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_invari.criteria.criterion import Comparison, Criterion
 from pytest_invari.criteria.judgement import Judgement, Limit, judge
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.metric import Finding
+from pytest_invari.metrics.metric import FindingMetric
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.evidence import Evidence
@@ -56,7 +56,7 @@ class MetricCriterion(Criterion):
     @property
     def why_not_stored(self) -> str:
         """See :class:`Criterion`."""
-        is_finding = isinstance(self.metric, Finding)
+        is_finding = isinstance(self.metric, FindingMetric)
         return "a finding of an analysis has no value for each query" if is_finding else ""
 
     def bound(self, k: int) -> float:
@@ -118,7 +118,9 @@ class MetricCriterion(Criterion):
             max_undefined=evidence.max_undefined,
             excused=measured.excused(name),
             note=(
-                measured.analyses.note(self.metric) if isinstance(self.metric, Finding) else evidence.faults
+                measured.analyses.note(self.metric)
+                if isinstance(self.metric, FindingMetric)
+                else evidence.faults
             ),
             why=self.metric.meaning(why) if why else "",
         )

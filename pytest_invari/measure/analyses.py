@@ -16,7 +16,7 @@ from pytest_invari.observation.uncertainty import canonical_uncertainty
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_invari.metrics.metric import Analysis, Finding
+    from pytest_invari.metrics.metric import Analysis, FindingMetric
     from pytest_invari.observation.observation import Observation
     from pytest_invari.observation.plan import Plan
     from pytest_invari.tasks.task import TaskSet
@@ -86,7 +86,7 @@ class Analyses:
             margin=uncertainty.margin,
         )
 
-    def interval(self, metric: Finding) -> statistics.Interval:
+    def interval(self, metric: FindingMetric) -> statistics.Interval:
         """A figure of one of the analyses."""
         if not self.query_ids:
             nan = float("nan")
@@ -97,7 +97,7 @@ class Analyses:
             return self.routing.benefit[metric.family]
         return self._domination(metric.k / 100)
 
-    def note(self, metric: Finding) -> str:
+    def note(self, metric: FindingMetric) -> str:
         """What must be read beside a figure: the level that reuse alone would give it."""
         if metric.analysis != "independent_views" or not self.query_ids:
             return ""

@@ -19,7 +19,7 @@ from pytest_invari.metrics.block import Block
 from pytest_invari.metrics.bucket_agreement import bucket_agreement_gap, bucket_agreement_gaps
 from pytest_invari.metrics.effectiveness import NO_RELEVANT_CANDIDATE
 from pytest_invari.metrics.metric import (
-    Finding,
+    FindingMetric,
     OwnMetric,
     PooledMetric,
     QueryMetric,
@@ -176,7 +176,7 @@ class Measured:
         """
         key = (name, "")
         metric = metrics.parse_metric(name)
-        if isinstance(metric, Finding):
+        if isinstance(metric, FindingMetric):
             return self.analyses.interval(metric)
         if key not in self._intervals:
             value = self.metric(name)

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.metrics.metric import Finding, Metric
+from pytest_invari.metrics.metric import FindingMetric, Metric
 
 # Those of the users' own in the run that goes on, by their families.
 _added: Mapping[str, Metric] = MappingProxyType({})
@@ -108,5 +108,5 @@ def table_metrics(
         if each.standing and reasons[each.standing]
     ]
     order = list(known)
-    found = {each.name: each for each in (*standing, *suite_metrics) if not isinstance(each, Finding)}
+    found = {each.name: each for each in (*standing, *suite_metrics) if not isinstance(each, FindingMetric)}
     return sorted(found, key=lambda name: (order.index(found[name].family), found[name].k or 0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from pytest_invari.metrics.metric import INDEPENDENT_VIEWS, Finding
+from pytest_invari.metrics.metric import INDEPENDENT_VIEWS, FindingMetric
 
-_finding = partial(Finding, low=-1.0, source=INDEPENDENT_VIEWS)
+_finding = partial(FindingMetric, low=-1.0, source=INDEPENDENT_VIEWS)
 _of_views = partial(_finding, analysis="independent_views", direction="higher")
 _of_routing = partial(_finding, analysis="routing", direction="higher")
 

@@ -177,7 +177,7 @@ class OwnMetric(Metric):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding(Metric):
+class FindingMetric(Metric):
     """A figure of an analysis of a bank of views; *is_reused* marks one that a part of itself confirms."""
 
     kind: ClassVar[MetricKind] = "analysis"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_invari.criteria.metric import MetricCriterion
 from pytest_invari.errors import InvariError
-from pytest_invari.metrics.metric import Finding
+from pytest_invari.metrics.metric import FindingMetric
 
 if TYPE_CHECKING:
     from pytest_invari.suitefile.suite import Profile, Suite
@@ -31,7 +31,7 @@ def require_analysable(suite: Suite) -> None:
 
 def _findings(suite: Suite) -> list[MetricCriterion]:
     criteria = [each for each in suite.criteria if isinstance(each, MetricCriterion)]
-    return [each for each in criteria if isinstance(each.metric, Finding)]
+    return [each for each in criteria if isinstance(each.metric, FindingMetric)]
 
 
 def _require_sound(criterion: MetricCriterion, profile: Profile, suite: Suite) -> None:
@@ -42,7 +42,11 @@ def _require_sound(criterion: MetricCriterion, profile: Profile, suite: Suite) -
             f"{where} compares {name} with a baseline's, but it is a finding about one reranker; give it "
             "at_least or at_most"
         )
-    if isinstance(criterion.metric, Finding) and criterion.metric.is_reused and not profile.allow_overlap:
+    if (
+        isinstance(criterion.metric, FindingMetric)
+        and criterion.metric.is_reused
+        and not profile.allow_overlap
+    ):
         raise InvariError(
             f"{where} holds the probe against targets that contain views of the probe, which confirm it by "
             f"algebra; use rho_0, or say allow_overlap = true in profile {profile.name!r} "
