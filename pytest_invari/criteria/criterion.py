@@ -131,17 +131,11 @@ class Criterion(ABC):
 
     def properties(self, judgement: Judgement) -> dict[str, object]:
         """The verdict in plain types, and the figure where there is one; None is left out."""
-        values: dict[str, object] = {
-            "verdict": judgement.verdict,
-            "figure": judgement.figure or None,
-            "bound": None if math.isnan(judgement.bound) else judgement.bound,
-            "n": judgement.n,
-            "n_needed": judgement.n_needed,
-            "reason": judgement.reason or None,
-        }
-        if judgement.is_measured:
-            values |= {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
-        return values
+        plain = judgement.plain()
+        names = ["bound", "n", "n_needed", "reason"]
+        names += ["estimate", "low", "high"] if judgement.is_measured else []
+        said = {"verdict": judgement.verdict, "figure": judgement.figure or None}
+        return {**said, **{name: plain[name] for name in names}}
 
     def left_out_because(self, profile: str, views: int) -> str:
         """Why a run with this profile and number of views cannot judge it, or the empty text."""

@@ -66,6 +66,20 @@ class Judgement:
         """Whether there is a figure at all."""
         return not math.isnan(self.estimate)
 
+    def plain(self) -> dict[str, Any]:
+        """What programs read of it, in the types that JSON has; None is undefined or empty."""
+        numbers = {
+            name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "detectable", "p_fail")
+        }
+        return {
+            "verdict": self.verdict,
+            **{name: None if math.isnan(number) else number for name, number in numbers.items()},
+            "n": self.n,
+            "n_needed": self.n_needed,
+            "reason": self.reason or None,
+            "details": dict(self.details) or None,
+        }
+
 
 def decide(low: float, high: float, limit: Limit) -> Verdict:
     """Compare an interval with a limit: only an interval wholly on one side decides.

@@ -264,7 +264,8 @@ class Study:
         self, criterion: MetricCriterion, judgement: Judgement, other: Study | None
     ) -> dict[str, Any]:
         """The verdict in plain types, as JSON has them; what is undefined is left out."""
-        values: dict[str, Any] = {
+        plain = judgement.plain()
+        values = {
             "reranker": self.reranker,
             "baseline": other.reranker if other else None,
             "dataset": dataset_label(self.plan.dataset),
@@ -272,13 +273,8 @@ class Study:
             "views": self.plan.views,
             "metric": criterion.metric.name,
             "comparison": criterion.comparison,
-            "bound": judgement.bound,
-            "verdict": judgement.verdict,
-            "n": judgement.n,
-            "reason": judgement.reason or None,
+            **{name: plain[name] for name in ("bound", "verdict", "n", "reason", "estimate", "low", "high")},
         }
-        figures = {"estimate": judgement.estimate, "low": judgement.low, "high": judgement.high}
-        values |= {name: value for name, value in figures.items() if not math.isnan(value)}
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -89,19 +89,9 @@ def _criterion(result: Result) -> CriterionModel:
         baseline=check.shown_baseline or None,
         dataset=check.shown_dataset,
         k=check.plan.k,
-        estimate=judgement.estimate,
-        low=judgement.low,
-        high=judgement.high,
-        bound=judgement.bound,
-        verdict=judgement.verdict,
-        reason=judgement.reason or None,
-        n=judgement.n,
-        n_needed=judgement.n_needed,
-        detectable=judgement.detectable,
-        p_fail=judgement.p_fail,
         why=check.criterion.why or None,
         text=describe(check, judgement),
-        details=dict(judgement.details) or None,
+        **judgement.plain(),
     )
 
 
