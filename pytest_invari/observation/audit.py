@@ -168,7 +168,8 @@ class _Asker:
     def ask(self, requests: Sequence[Request]) -> list[Ranking]:
         rankings = rank_all(self._reranker, requests)
         for ranking in rankings:
-            self.calls += ranking.cost.calls
+            # A count may be a number of NumPy, which no report holds.
+            self.calls += int(ranking.cost.calls)
             self.fault = self.fault or ranking.fault
             self.was_away = self.was_away or ranking.is_transient
         return rankings

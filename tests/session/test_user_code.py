@@ -221,3 +221,18 @@ def test_an_interrupted_run_says_what_is_kept(
     project.pytest(*asked, *records).assert_outcomes(passed=1)
     # The one that was interrupted is asked for again.
     assert (project.path / "calls.txt").read_text() == ("161" if records else "211")
+
+
+def test_numbers_of_numpy_in_costs_and_grades_are_reported_as_any(project: Project) -> None:
+    project.write(
+        "mine_numpy.py",
+        "import numpy as np\nfrom pytest_invari import Cost, Ranking\n\nclass Mine:\n"
+        "    def rank(self, request):\n"
+        "        cost = Cost(calls=np.int64(2), depth=np.int64(1), tokens_in=np.int64(5), seconds=np.float64(1))\n"
+        "        return Ranking.from_order(request, sorted(request.ids), cost=cost)\n",
+    )
+    project.audits = True
+    result = project.run("--invari-json=report.json", "--invari-html=page.html", reranker="mine_numpy:Mine")
+    assert result.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    result.stdout.fnmatch_lines(["calls * 2 [[]2, 2[]]*", "measured: *"])
+    assert (project.path / "report.json").exists()

@@ -92,7 +92,7 @@ def _query(task: Task, distance: float, observations: list[Observation]) -> dict
             {
                 "id": harmless(candidate.id),
                 "title": _cut(candidate.text, _TITLE),
-                "relevant": task.relevance.get(candidate.id, 0.0) > 0,
+                "relevant": bool(task.relevance.get(candidate.id, 0.0) > 0),
                 "shown": [each.shown.index(candidate.id) + 1 for each in views],
                 "ranks": [_rank(each, candidate.id) for each in views],
             }
