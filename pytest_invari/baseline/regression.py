@@ -48,7 +48,7 @@ class RegressionCriterion(Criterion):
     @property
     def judges_failures(self) -> bool:
         """See :class:`Criterion`."""
-        return self.metric.family == "invalid_view_rate"
+        return self.metric.is_of_failures
 
     @property
     def why_not_stored(self) -> str:

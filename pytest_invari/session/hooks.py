@@ -5,14 +5,13 @@ PYTEST_DONT_REWRITE: there are no asserts to rewrite.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_invari.errors import InvariError, unknown_name
-from pytest_invari.metrics import add_metrics
-from pytest_invari.protocol.usercode import refuse_async, unawaited, user_code
 
 if TYPE_CHECKING:
     from pytest_invari.criteria.assertion import AssertionFunction
@@ -32,6 +31,11 @@ def named_by_hook(config: pytest.Config, hook: str, things: str) -> dict[str, ob
     """
     named: dict[str, object] = {}
     caller = getattr(config.hook, hook)
+    if not caller.get_hookimpls():
+        return named
+    # Only here: every run comes by, and few name anything.
+    from pytest_invari.protocol.usercode import unawaited, user_code
+
     with user_code(f"hook {hook}"):
         found = caller(config=config)
     _require_answers(hook, caller.get_hookimpls(), len(found), things)
@@ -95,6 +99,8 @@ def _refuse_async_hooks(config: pytest.Config) -> None:
     Raises:
         InvariError: which hook, and where it is.
     """
+    from pytest_invari.protocol.usercode import refuse_async
+
     for name, caller in vars(config.pluginmanager.hook).items():
         if name.startswith(OURS):
             for implementation in caller.get_hookimpls():
@@ -121,7 +127,10 @@ def use_own_metrics(config: pytest.Config) -> None:
 
         raise pytest.UsageError(harmless(str(error))) from None
     # Also where there are none: those of a run that this one runs within are not meant here.
-    config.add_cleanup(add_metrics(own))
+    if own or "pytest_invari.metrics" in sys.modules:
+        from pytest_invari.metrics import add_metrics
+
+        config.add_cleanup(add_metrics(own))
 
 
 def named_kinds(config: pytest.Config) -> dict[str, AssertionFunction]:

@@ -17,12 +17,22 @@ import scipy.special
 import tabulate
 import tqdm
 
+import pytest_invari.metrics.custom
 import pytest_invari.session.plugin
 
 # A package that stays keeps its modules, and what is imported anew would not know their classes.
 from pytest_invari.reports.html import sections
 
-LOADED = (numpy, pyarrow.parquet, scipy.special, tabulate, tqdm, pytest_invari.session.plugin, sections)
+LOADED = (
+    numpy,
+    pyarrow.parquet,
+    scipy.special,
+    tabulate,
+    tqdm,
+    pytest_invari.metrics.custom,
+    pytest_invari.session.plugin,
+    sections,
+)
 
 STRICT = ("-W", "error", "--strict-markers", "--strict-config")
 # These two import themselves anew in every run, which takes longer than the run.
